@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 use crate::metrics::MetricsFormat;
 use crate::supervisor::control::Reloader;
 use crate::supervisor::status::SupervisorStatus;
-use crate::transport::http::BindError;
 use crate::transport::http::listener::{HttpListener, ListenerLimits, ListenerPurpose};
+use crate::transport::http::{BindError, admin_connections, reserved_files};
 
 mod router;
 mod health;
@@ -28,9 +28,8 @@ pub use report::{format_time, plugin_documents};
 pub use router::AdminRoute;
 use router::AdminRouter;
 
-/// Enough connections for a few monitors and an operator, closed later than these close them. At the limit, the connection
-/// that has been idle longest is closed.
-const LIMITS: ListenerLimits = ListenerLimits { connections: 64, idle: Duration::from_secs(100) };
+/// The time after which an idle connection is closed: later than monitors close theirs.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(100);
 
 /// The time limit for open requests after everything else has ended.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
@@ -116,7 +115,9 @@ impl BoundAdminListener {
     pub async fn serve(self, stop: CancellationToken) {
         let router = Router::new().fallback(router::answer).with_state(self.router);
         let over = async { tokio::time::sleep(SHUTDOWN_GRACE).await }; // starts when it is first polled
-        self.listener.serve(router, LIMITS, stop, over).await;
+        let connections = admin_connections(reserved_files());
+        let limits = ListenerLimits { connections, idle: IDLE_TIMEOUT };
+        self.listener.serve(router, limits, stop, over).await;
     }
 }
 

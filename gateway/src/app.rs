@@ -37,6 +37,9 @@ use admin_listener::AdminListener;
 use signals::SignalReloader;
 use stop::TransportTasks;
 
+/// The maximum size of all answers that clients haven't read yet. One caller can use an eighth.
+const MAX_UNSENT_BYTES: u64 = 512 * 1024 * 1024;
+
 /// Options of an [`App`].
 #[derive(Debug, Default)]
 pub struct AppOptions {
@@ -67,6 +70,14 @@ pub enum AppStartError {
     /// Other machines can reach the address, and no token is required.
     #[error("refusing to listen on non-loopback address {0} without authentication")]
     Unauthenticated(SocketAddr),
+    /// Other machines can reach the address, and a token could be guessed.
+    #[error("refusing to listen on non-loopback address {address}: the token `{principal}` is too short")]
+    WeakToken {
+        /// The address.
+        address: SocketAddr,
+        /// The name of the token.
+        principal: Arc<str>,
+    },
     /// A configured token can't be read, so no caller could present it.
     #[error("can't read the tokens in `[http.auth]`")]
     UnreadableTokens,
@@ -90,6 +101,7 @@ impl AppStartError {
                 "set `listen = \"127.0.0.1:{}\"` in `[http]`, or add tokens in `[http.auth]`",
                 address.port()
             )),
+            Self::WeakToken { .. } => Some("generate one with `openssl rand -hex 32`".to_owned()),
             Self::Supervisor(_) | Self::UnreadableTokens => None,
             Self::SealingKey(_) => Some("set `sealing_key` in `[gateway]`".to_owned()),
         }
@@ -127,6 +139,9 @@ impl App {
                 return Err(AppStartError::Unauthenticated(address));
             }
             Some(_) if config.http.unreadable_tokens > 0 => return Err(AppStartError::UnreadableTokens),
+            Some(address) if let Some(token) = config.http.weak_token(address) => {
+                return Err(AppStartError::WeakToken { address, principal: Arc::clone(&token.principal) });
+            }
             Some(address) => Some(BoundEndpoint::bind(address).await?),
             None => None,
         };
@@ -154,7 +169,8 @@ impl App {
             let http = config.http.clone();
             let ending = ending.clone();
             let trace = trace.clone();
-            tokio::spawn(async move { bound.serve(server, &http, trace, ending).await })
+            let metrics = Arc::clone(&metrics);
+            tokio::spawn(async move { bound.serve(server, &http, trace, metrics, ending).await })
         });
         let mut restore = None;
         let stdio = stdio.map(|streams| {
@@ -246,6 +262,7 @@ fn server(
             },
         },
         max_sessions: http.max_sessions as usize,
+        max_unsent_bytes: MAX_UNSENT_BYTES,
         session_idle: http.session_idle,
         updates: Arc::clone(supervisor.updates()),
         close_streams_after: http.close_streams_after,

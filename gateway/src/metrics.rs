@@ -61,6 +61,7 @@ pub struct Metrics {
     calls: TrackedFamily<CallLabels, Counter>,
     call_durations: TrackedFamily<PluginLabels, Histogram>,
     request_durations: TrackedFamily<RequestLabels, Histogram>,
+    refused_requests: Family<ReasonLabels, Counter>,
     /// The generation of the catalog that the series were last compared with.
     compared_generation: AtomicU64,
     started: SystemTime,
@@ -100,6 +101,12 @@ struct RequestLabels {
     error_type: Option<&'static str>,
     network_transport: &'static str,
     mcp_protocol_version: Option<&'static str>,
+}
+
+/// The labels of refused requests.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReasonLabels {
+    reason: &'static str,
 }
 
 impl<T: fmt::Debug + fmt::Display> EncodeLabelValue for NameLabel<T> {
@@ -154,9 +161,15 @@ impl Metrics {
             calls: TrackedFamily::new(Counter::default),
             call_durations: TrackedFamily::new(duration_histogram),
             request_durations: TrackedFamily::new(duration_histogram),
+            refused_requests: Family::default(),
             compared_generation: AtomicU64::new(u64::MAX),
             started: SystemTime::now(),
         })
+    }
+
+    /// Counts a request over HTTP that was refused before its message was read. `reason` is a stable word.
+    pub fn request_refused(&self, reason: &'static str) {
+        self.refused_requests.get_or_create(&ReasonLabels { reason }).inc();
     }
 
     /// Compares the series with a new catalog. While the catalog stays the same, the number of series is bounded

@@ -7,6 +7,7 @@ mod concurrent_request_ids;
 mod error_precedence;
 mod handshake;
 mod http_checks;
+mod http_exhaustion;
 mod json_rpc;
 mod legacy_sse;
 pub(crate) mod questions;

@@ -81,7 +81,7 @@ impl Config {
 
 impl HttpConfig {
     /// Every key, and whether it differs.
-    fn changed_keys(&self, new: &Self) -> [(&'static str, bool); 11] {
+    fn changed_keys(&self, new: &Self) -> [(&'static str, bool); 13] {
         let Self {
             listen,
             tokens,
@@ -95,6 +95,8 @@ impl HttpConfig {
             idle_timeout,
             close_streams_after,
             legacy_sse,
+            max_connections,
+            trusted_proxies,
         } = self;
         let same_tokens = *unread_tokens == new.unreadable_tokens
             && tokens.len() == new.tokens.len()
@@ -110,6 +112,8 @@ impl HttpConfig {
             ("http.idle_timeout", *idle_timeout != new.idle_timeout),
             ("http.close_streams_after", *close_streams_after != new.close_streams_after),
             ("http.legacy_sse", *legacy_sse != new.legacy_sse),
+            ("http.max_connections", *max_connections != new.max_connections),
+            ("http.trusted_proxies", *trusted_proxies != new.trusted_proxies),
             ("http.auth.tokens", !same_tokens),
         ]
     }

@@ -99,6 +99,11 @@ fn reads_every_key() {
     assert_eq!(http.allowed_origins, [WebOrigin::parse("https://example.com").unwrap()]);
     assert_eq!((http.max_body, http.max_sessions), (ByteSize::mib(1), 10));
     assert_eq!(http.session_idle, Duration::from_secs(90 * 60));
+    assert_eq!(http.max_connections, Some(100));
+    assert_eq!(
+        http.trusted_proxies.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["10.0.0.7/32", "fd00::/8"]
+    );
     assert_eq!((&*http.tokens[0].principal, http.tokens[0].token.expose().len()), ("ci", 32));
 
     let [time, another] = plugins.as_slice() else { panic!("two plugins") };

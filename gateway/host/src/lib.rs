@@ -55,6 +55,7 @@ pub use self::load::compiler::compile_if_requested;
 pub use self::load::error::{HostError, LoadError, PathOrigin, ReadFailure};
 pub use self::load::file::ComponentFile;
 pub use self::plugin::WasmPlugin;
+pub use self::sandbox::open_files::reserved_files;
 pub use self::wasi::http::{CaError, OutgoingOptions, RequestCounts};
 pub use self::wasi::keyvalue::{StateDiagnostic, StateProbe, probe_state};
 

@@ -100,6 +100,13 @@ impl CallerBudget {
         self.share(caller, amount)
     }
 
+    /// Takes a part that is already in use, whatever the caller may hold: the budget may be overdrawn. Check
+    /// [`CallerBudget::held_by`] and [`CallerBudget::used`] before the next use.
+    pub fn charge(self: &Arc<Self>, caller: &Caller, amount: u64) -> BudgetShare {
+        self.lock().take(caller, amount);
+        self.share(caller, amount)
+    }
+
     /// Changes the size. Parts that are held stay; a budget may be overdrawn until enough of them are returned.
     pub fn set_total(&self, total: u64) {
         let mut state = self.lock();
@@ -172,11 +179,17 @@ impl BudgetState {
 
     fn try_take(&mut self, caller: &Caller, amount: u64) -> bool {
         let fits = self.fits(caller, amount);
-        if fits && amount > 0 {
+        if fits {
+            self.take(caller, amount);
+        }
+        fits
+    }
+
+    fn take(&mut self, caller: &Caller, amount: u64) {
+        if amount > 0 {
             self.used += amount;
             *self.held.entry(caller.clone()).or_default() += amount;
         }
-        fits
     }
 
     fn give_back(&mut self, caller: &Caller, amount: u64) {
@@ -251,6 +264,12 @@ impl BudgetShare {
     #[must_use]
     pub fn amount(&self) -> u64 {
         self.amount
+    }
+
+    /// The caller that holds this share.
+    #[must_use]
+    pub fn caller(&self) -> &Caller {
+        &self.caller
     }
 
     /// Takes `more` units at once, in addition. False if the caller holds as much as it may, or too little is free.

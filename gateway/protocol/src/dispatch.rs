@@ -18,6 +18,7 @@ use crate::call::{
 use crate::catalog::{Catalog, CatalogPlugin, PluginFuture};
 use crate::limiter::ConcurrencyLimiter;
 use crate::names::{PublicName, ResourceUri};
+use crate::unsent_answers::UnsentAnswers;
 
 mod arguments;
 mod error;
@@ -38,6 +39,7 @@ use observer::PluginCall;
 pub struct Dispatcher {
     catalog: watch::Receiver<Arc<Catalog>>,
     limiter: Arc<ConcurrencyLimiter>,
+    unsent_answers: Arc<UnsentAnswers>,
     observer: Option<Arc<dyn Observer>>,
 }
 
@@ -63,7 +65,13 @@ impl Dispatcher {
     /// Dispatches to the plugins of the latest catalog.
     #[must_use]
     pub fn new(catalog: watch::Receiver<Arc<Catalog>>, limiter: Arc<ConcurrencyLimiter>) -> Self {
-        Self { catalog, limiter, observer: None }
+        Self { catalog, limiter, unsent_answers: UnsentAnswers::unlimited(), observer: None }
+    }
+
+    /// The same dispatcher, which calls no plugin for a caller that has too many unread answers.
+    #[must_use]
+    pub(crate) fn with_unsent_answers(self, unsent_answers: Arc<UnsentAnswers>) -> Self {
+        Self { unsent_answers, ..self }
     }
 
     /// The same dispatcher, reporting each call to `observer`. The server reports its requests there too.
@@ -228,7 +236,14 @@ impl Dispatcher {
     ) -> Result<T, CallError> {
         let catalog_plugin = span.catalog_plugin();
         let limits = catalog_plugin.policy();
-        let permit = self.limiter.admit(limits, context).await?;
+        let permit = loop {
+            self.unsent_answers.admit(&context.caller, &context.cancel).await?;
+            let permit = self.limiter.admit(limits, context).await?;
+            // The answers of earlier calls came while this one waited.
+            if !self.unsent_answers.is_exceeded(&context.caller) {
+                break permit;
+            }
+        };
         span.admitted();
         // A panic can't leave shared data in an inconsistent state: the plugin's future shares none and is dropped as a
         // whole.

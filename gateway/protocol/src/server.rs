@@ -17,6 +17,7 @@ use crate::mcp::{
     StartedRequest,
 };
 use crate::session::{QuestionBudget, RunningRequest, SessionStore};
+use crate::unsent_answers::UnsentAnswers;
 
 mod detach;
 mod headers;
@@ -60,6 +61,8 @@ pub struct ServerOptions {
     pub updates: Arc<ResourceUpdates>,
     /// The time after which an event stream is closed early, so that its client reconnects. `None` means never.
     pub close_streams_after: Option<std::time::Duration>,
+    /// The maximum size of all answers that clients haven't read yet, in bytes. One caller can use an eighth.
+    pub max_unsent_bytes: u64,
     /// The memory of all requests in flight.
     pub request_memory: ByteSize,
 }
@@ -76,6 +79,8 @@ pub struct ServerGauges {
     pub listen_streams: usize,
     /// Connected clients of 2024-11-05.
     pub legacy_sse_clients: usize,
+    /// The bytes of answers that clients haven't read yet.
+    pub unsent_bytes: u64,
 }
 
 /// An endpoint over one catalog, shared by all transports.
@@ -89,6 +94,7 @@ pub struct Server {
     request_memory: RequestMemoryBudget,
     large_messages: LargeMessageTurns,
     question_budget: Arc<QuestionBudget>,
+    unsent_answers: Arc<UnsentAnswers>,
     close_streams_after: Option<std::time::Duration>,
     observer: Option<Arc<dyn Observer>>,
     /// Set when the gateway stops.
@@ -105,10 +111,13 @@ impl Server {
             session_idle,
             updates,
             close_streams_after,
+            max_unsent_bytes,
             request_memory,
         } = options;
         let stop = CancellationToken::new();
         let observer = dispatcher.observer().cloned();
+        let unsent_answers = UnsentAnswers::new(max_unsent_bytes);
+        let dispatcher = dispatcher.with_unsent_answers(Arc::clone(&unsent_answers));
         Arc::new(Self {
             protocol: Arc::new(Protocol::new(dispatcher, protocol)),
             sessions: SessionStore::new(max_sessions, session_idle, stop.clone()),
@@ -118,10 +127,17 @@ impl Server {
             request_memory: RequestMemoryBudget::new(request_memory),
             large_messages: LargeMessageTurns::default(),
             question_budget: Arc::default(),
+            unsent_answers,
             close_streams_after,
             observer,
             stop,
         })
+    }
+
+    /// The answers that clients haven't read yet. Transports count each answer from its creation until it is written.
+    #[must_use]
+    pub fn unsent_answers(&self) -> &Arc<UnsentAnswers> {
+        &self.unsent_answers
     }
 
     /// Ends the streams without an end of their own when the gateway stops, so that nothing waits for them. Requests
@@ -144,6 +160,7 @@ impl Server {
             sessions: self.sessions.count(),
             listen_streams: self.listen_streams.count(),
             legacy_sse_clients: self.legacy_clients.count(),
+            unsent_bytes: self.unsent_answers.used(),
         }
     }
 }

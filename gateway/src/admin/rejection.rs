@@ -65,6 +65,7 @@ fn message(rejection: Rejection) -> String {
         | Rejection::Accept
         | Rejection::BodyTooLarge(_)
         | Rejection::BodyTimeout
-        | Rejection::IncompleteBody => rejection.message(),
+        | Rejection::IncompleteBody
+        | Rejection::Connections => rejection.message(),
     }
 }

@@ -10,6 +10,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HOST, ORIGIN, VARY, X_CONT
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, request};
 use axum::response::Response;
 use moongate_config::WebOrigin;
+use moongate_model::caller::Caller;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
@@ -123,6 +124,9 @@ impl AdminRouter {
         self.origins.check(head)?;
         if !is_same_origin(&head.headers) {
             return Err(Rejection::Origin.into());
+        }
+        if let Some(handle) = head.extensions.get::<ConnectionHandle>() {
+            handle.authenticate(&Caller::LOOPBACK).map_err(Rejection::from)?;
         }
         let route = AdminRoute::from_path(head.uri.path()).ok_or(Rejection::Path)?;
         if !route.supports(&head.method) {

@@ -229,6 +229,7 @@ fn start_error(error: &AppStartError, mut problems: Vec<Diagnostic>, source: &Co
             ExitKind::Configuration
         }
         AppStartError::Unauthenticated(_)
+        | AppStartError::WeakToken { .. }
         | AppStartError::UnreadableTokens
         | AppStartError::Admin(AdminError::NotLoopback(_)) => ExitKind::Configuration,
         AppStartError::Trace(

@@ -56,6 +56,7 @@ impl FuzzServer {
                 sealing_key: SealingKey::shared("fuzz"),
             },
             max_sessions: 1,
+            max_unsent_bytes: u64::MAX,
             session_idle: Duration::from_secs(60),
             updates: Arc::default(),
             close_streams_after: None,

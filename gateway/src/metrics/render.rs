@@ -122,7 +122,7 @@ impl Metrics {
 
     /// Registers the metrics that are counted as calls and requests end.
     fn register_counted(&self, registry: &mut Registry) {
-        let Self { calls, call_durations, request_durations, .. } = self;
+        let Self { calls, call_durations, request_durations, refused_requests, .. } = self;
         registry.register(
             "moongate_plugin_calls",
             "Plugin calls that ended, by outcome",
@@ -137,6 +137,11 @@ impl Metrics {
             "mcp_server_operation_duration_seconds",
             "Duration of MCP requests, including all waits",
             request_durations.family.clone(),
+        );
+        registry.register(
+            "moongate_refused_requests",
+            "HTTP requests that were refused before their message was read, by reason",
+            refused_requests.clone(),
         );
     }
 }
@@ -277,7 +282,7 @@ fn register_usage(registry: &mut Registry, snapshot: &MetricsSnapshot<'_>) {
         "Instance pool slots in use; zero without a pool",
         slots.map(|(kind, count)| (KindLabels { kind }, count as f64)),
     );
-    let ServerGauges { sessions, legacy_sse_clients, listen_streams } = snapshot.clients;
+    let ServerGauges { sessions, legacy_sse_clients, listen_streams, unsent_bytes } = snapshot.clients;
     let sessions = [("http", sessions), ("http_sse", legacy_sse_clients)];
     register_gauges(
         registry,
@@ -289,6 +294,11 @@ fn register_usage(registry: &mut Registry, snapshot: &MetricsSnapshot<'_>) {
         "moongate_listen_streams",
         "Open notification streams",
         ConstGauge::new(listen_streams as f64),
+    );
+    registry.register(
+        "moongate_unsent_answer_bytes",
+        "Answers that clients haven't read yet, except small ones",
+        ConstGauge::new(unsent_bytes as f64),
     );
 }
 

@@ -107,7 +107,7 @@ fn render_as(metrics: &Metrics, status: &SupervisorStatus, format: MetricsFormat
             (id("left"), CallLoad { running: 1, waiting: 0 }),
             (id("gone"), CallLoad::default()),
         ],
-        clients: ServerGauges { sessions: 6, legacy_sse_clients: 7, listen_streams: 8 },
+        clients: ServerGauges { sessions: 6, legacy_sse_clients: 7, listen_streams: 8, unsent_bytes: 9 },
     };
     metrics.render(&snapshot, format)
 }
@@ -168,8 +168,10 @@ moongate_plugin_instances gauge plugin
 moongate_plugin_memory_peak_bytes gauge plugin
 moongate_plugins gauge state
 moongate_pool_slots_in_use gauge kind
+moongate_refused_requests counter reason
 moongate_reloads counter outcome
 moongate_sessions gauge transport
+moongate_unsent_answer_bytes gauge
 process_cpu_seconds counter
 process_open_fds gauge
 process_resident_memory_bytes gauge
@@ -182,6 +184,7 @@ fn names_types_and_labels_are_stable() {
     let (_publish, metrics) = metrics_of(vec![catalog_plugin("a", &["run"])]);
     call(&metrics, &catalog_plugin("a", &["run"]), "a_run", CallOutcome::Done);
     request(&metrics, Some(Method::CallTool), Some("a_run"), None);
+    metrics.request_refused("unknown_token");
     let families = read(&render(&metrics, &status())).unwrap();
     let mut rendered: Vec<String> = families
         .iter()
@@ -211,6 +214,7 @@ fn renders_all_values() {
         CallOutcome::Failed(&CallError::Trap(String::new())),
     );
     request(&metrics, None, None, Some("-32601"));
+    metrics.request_refused("unknown_token");
     let samples: Vec<Sample> =
         read(&render(&metrics, &status())).unwrap().into_iter().flat_map(|family| family.samples).collect();
     for (name, labels, expected) in [
@@ -251,6 +255,8 @@ fn renders_all_values() {
         ("moongate_pool_slots_in_use", &[("kind", "tables")], 4.0),
         ("moongate_sessions", &[("transport", "http_sse")], 7.0),
         ("moongate_listen_streams", &[], 8.0),
+        ("moongate_unsent_answer_bytes", &[], 9.0),
+        ("moongate_refused_requests_total", &[("reason", "unknown_token")], 1.0),
         ("moongate_config_last_reload_successful", &[], 1.0),
         ("moongate_config_last_reload_success_timestamp_seconds", &[], 1.5),
         ("moongate_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1.0),

@@ -16,8 +16,13 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::metrics::Metrics;
+
 /// The stateless revision of [`request`].
 pub(super) const REVISION: &str = "2026-07-28";
+
+/// The maximum size of one caller's unread answers.
+pub(super) const CALLER_UNSENT_BYTES: u64 = 1024 * 1024;
 
 /// The time that `clean_up` takes after its cancellation.
 pub(super) const CLEAN_UP_TIME: Duration = Duration::from_millis(250);
@@ -61,6 +66,7 @@ impl FakeServer {
                 sealing_key: SealingKey::shared("test"),
             },
             max_sessions: 8,
+            max_unsent_bytes: 8 * CALLER_UNSENT_BYTES,
             session_idle: Duration::from_secs(60),
             updates: Arc::default(),
             close_streams_after: None,
@@ -68,6 +74,11 @@ impl FakeServer {
         };
         let server = Server::new(Dispatcher::new(seen, Arc::new(ConcurrencyLimiter::new(64))), options);
         Self { server, signals, cancel_grace, catalogs }
+    }
+
+    /// Metrics of the catalog.
+    pub(super) fn metrics(&self) -> Arc<Metrics> {
+        Metrics::new(self.catalogs.subscribe())
     }
 
     /// Publishes a catalog in which the plugin has additional tools.

@@ -8,6 +8,7 @@ use axum::routing::any;
 use moongate_config::HttpConfig;
 use moongate_protocol::server::Server;
 
+use crate::metrics::Metrics;
 use crate::transport::TransportShutdown;
 use crate::transport::trace::Trace;
 
@@ -15,7 +16,10 @@ pub(crate) mod accept;
 mod auth;
 pub(crate) mod body;
 mod endpoint;
+mod failed_tokens;
+mod forwarded;
 mod sse;
+mod unsent;
 mod legacy_sse;
 pub(crate) mod listener;
 pub(crate) mod origin;
@@ -29,9 +33,48 @@ use listener::{HttpListener, ListenerLimits, ListenerPurpose};
 /// The path of the MCP endpoint.
 pub const MCP_PATH: &str = "/mcp";
 
-/// The maximum number of open connections. At the limit, the connection that has been idle longest is closed. Far more
-/// than hosts open; together with plugins' descriptors, below the usual limit of 1,024 open files.
-const MAX_CONNECTIONS: usize = 768;
+/// The number of files that the gateway opens itself, with some in reserve.
+const OWN_FILES: usize = 32;
+
+/// The number of open files for each connection of the admin listener.
+const FILES_PER_ADMIN_CONNECTION: usize = 16;
+
+/// The maximum number of connections of the admin listener: enough for a few monitors and an operator.
+const MAX_ADMIN_CONNECTIONS: usize = 64;
+
+/// The maximum number of connections to the MCP endpoint, if the process can have `reserved` files open in addition to
+/// those of plugins.
+fn connections_within(reserved: usize) -> usize {
+    reserved.saturating_sub(OWN_FILES + admin_connections(reserved))
+}
+
+/// The maximum number of connections to the admin listener.
+pub(crate) fn admin_connections(reserved: usize) -> usize {
+    (reserved / FILES_PER_ADMIN_CONNECTION).clamp(connections::MIN_CONNECTIONS, MAX_ADMIN_CONNECTIONS)
+}
+
+/// The number of files that plugins leave to connections and the gateway itself.
+pub(crate) fn reserved_files() -> usize {
+    usize::try_from(moongate_host::reserved_files()).unwrap_or(usize::MAX)
+}
+
+/// The maximum number of connections to the MCP endpoint: as configured, but not more than the limit on open files
+/// allows.
+fn max_connections(config: &HttpConfig) -> usize {
+    let most = connections_within(reserved_files());
+    match config.max_connections.map(|configured| configured as usize) {
+        Some(configured) if configured > most => {
+            tracing::warn!(
+                configured,
+                most,
+                "`max_connections` in `[http]` is above the limit on open files; raise `ulimit -n`"
+            );
+            most
+        }
+        Some(configured) => configured,
+        None => most,
+    }
+}
 
 /// A bound address. Connections wait until [`BoundEndpoint::serve`].
 #[derive(Debug)]
@@ -59,9 +102,10 @@ impl BoundEndpoint {
         server: Arc<Server>,
         config: &HttpConfig,
         trace: Option<Trace>,
+        metrics: Arc<Metrics>,
         ending: TransportShutdown,
     ) -> usize {
-        let endpoint = Arc::new(Endpoint::new(server, config, self.address(), trace));
+        let endpoint = Arc::new(Endpoint::new(server, config, self.address(), trace, metrics));
         let mut router = Router::new();
         // Some clients and proxies add a slash.
         for slash in ["", "/"] {
@@ -75,7 +119,7 @@ impl BoundEndpoint {
         }
         let router = router.fallback(endpoint::not_found).with_state(endpoint);
         let TransportShutdown { stop_accepting: stop, time_up: over, .. } = ending;
-        let limits = ListenerLimits { connections: MAX_CONNECTIONS, idle: config.idle_timeout };
+        let limits = ListenerLimits { connections: max_connections(config), idle: config.idle_timeout };
         self.0.serve(router, limits, stop, over.cancelled_owned()).await
     }
 }

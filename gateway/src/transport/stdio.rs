@@ -3,6 +3,9 @@
 //! Lines are passed to the [`Server`] in order of arrival. Calls run concurrently with reading, so that a call never
 //! delays the line that cancels it. Responses that are ready at the same time are sent in one write. [`serve`] works
 //! with any pair of streams; [`fds`] opens those of the process.
+//!
+//! A peer that doesn't read gets no time limit, because hosts suspend their servers. Instead, its calls wait while many
+//! bytes are unread, and its messages while twice as many are.
 
 use std::io;
 use std::sync::Arc;
@@ -12,7 +15,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use moongate_protocol::server::{LineReply, OutgoingMessage, Server, StdioConnection};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
@@ -25,7 +28,7 @@ mod lines;
 mod writer;
 
 use lines::{LineFrame, LineReader};
-use writer::{BytesWritten, OutgoingAnswer};
+use writer::{AnswerSender, BytesWritten};
 
 /// The maximum length of a line, in bytes, the same as in the TypeScript SDK.
 pub const MAX_LINE_BYTES: usize = 10 * 1024 * 1024;
@@ -90,7 +93,7 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     // One slot per permit and one for a notification, so that sending an answer never waits.
-    let (sender, receiver) = mpsc::channel(MAX_UNWRITTEN_ANSWERS + 1);
+    let (sender, receiver) = writer::channel(MAX_UNWRITTEN_ANSWERS + 1, server.unsent_answers());
     let connection = StdioConnection::new();
     let notifications = tokio::spawn(send_notifications(Arc::clone(&connection), sender.clone()));
     let mut peer = StdioPeer {
@@ -119,7 +122,7 @@ struct StdioPeer {
     server: Arc<Server>,
     connection: Arc<StdioConnection>,
     permits: Arc<Semaphore>,
-    answers: mpsc::Sender<OutgoingAnswer>,
+    answers: AnswerSender,
     calls: JoinSet<()>,
     written: BytesWritten,
     tap: Tap,
@@ -169,6 +172,7 @@ impl StdioPeer {
 
     /// Handles one line. `None` means that responses are no longer written.
     async fn handle(&mut self, frame: LineFrame) -> Option<()> {
+        self.answers.wait_to_read().await;
         let reply = match frame {
             LineFrame::Line(line) => {
                 self.tap.received(&line);
@@ -183,7 +187,7 @@ impl StdioPeer {
             LineReply::None => Some(()),
             LineReply::Ready(text) => {
                 let permit = Some(self.permit().await?);
-                self.answers.send(OutgoingAnswer { text, permit }).await.ok()
+                self.answers.send(text, permit).await
             }
             LineReply::Stream(mut messages) => {
                 let mut permit = Some(self.permit().await?);
@@ -194,11 +198,7 @@ impl StdioPeer {
                             OutgoingMessage::Notification(_) | OutgoingMessage::Request(_) => None,
                             OutgoingMessage::Response { .. } => permit.take(),
                         };
-                        if answers
-                            .send(OutgoingAnswer { text: message.into_message(), permit })
-                            .await
-                            .is_err()
-                        {
+                        if answers.send(message.into_message(), permit).await.is_none() {
                             break; // the peer has disconnected
                         }
                     }
@@ -211,7 +211,7 @@ impl StdioPeer {
                 self.calls.spawn(async move {
                     if let Some(text) = call.await {
                         // Fails only if the peer has disconnected.
-                        let _ = answers.send(OutgoingAnswer { text, permit }).await;
+                        let _ = answers.send(text, permit).await;
                     }
                 });
                 Some(())
@@ -300,11 +300,11 @@ async fn stalled<R: AsyncRead + Unpin>(lines: &mut LineReader<R>, written: &Byte
 }
 
 /// Sends change notifications, one at a time: the next one is created only after the last one was written.
-async fn send_notifications(connection: Arc<StdioConnection>, answers: mpsc::Sender<OutgoingAnswer>) {
+async fn send_notifications(connection: Arc<StdioConnection>, answers: AnswerSender) {
     let one = Arc::new(Semaphore::new(1));
     while let Ok(permit) = Arc::clone(&one).acquire_owned().await {
         let text = connection.next_notification().await;
-        if answers.send(OutgoingAnswer { text, permit: Some(permit) }).await.is_err() {
+        if answers.send(text, Some(permit)).await.is_none() {
             break; // the peer has disconnected
         }
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytesize::ByteSize;
+use ipnet::IpNet;
 use url::Host;
 
 use crate::model::diagnostic::quoted;
@@ -45,6 +46,10 @@ pub struct HttpConfig {
     pub close_streams_after: Option<Duration>,
     /// True if the HTTP+SSE transport of 2024-11-05 is supported.
     pub legacy_sse: bool,
+    /// The number of open connections. `None` means as many as the system's limit on open files allows.
+    pub max_connections: Option<u32>,
+    /// Proxies whose `X-Forwarded-For` names the client.
+    pub trusted_proxies: Vec<IpNet>,
 }
 
 /// A bearer token and its caller.
@@ -73,6 +78,8 @@ impl Default for HttpConfig {
             idle_timeout: Duration::from_secs(620),
             close_streams_after: None,
             legacy_sse: false,
+            max_connections: None,
+            trusted_proxies: Vec::new(),
         }
     }
 }
@@ -91,6 +98,15 @@ impl HttpConfig {
     #[must_use]
     pub fn is_open_without_tokens(&self, listen: SocketAddr) -> bool {
         !listen.ip().to_canonical().is_loopback() && !self.requires_tokens()
+    }
+
+    /// The first token that anyone on the network could guess: it is short, and the address isn't loopback.
+    ///
+    /// The reader rejects this. Check again if the command line sets another address.
+    #[must_use]
+    pub fn weak_token(&self, listen: SocketAddr) -> Option<&BearerToken> {
+        let is_reachable = !listen.ip().to_canonical().is_loopback();
+        self.tokens.iter().find(|token| is_reachable && token.token.expose().len() < MIN_TOKEN_CHARS)
     }
 }
 
@@ -133,6 +149,10 @@ pub(crate) fn read_http(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>) -> 
             .get("close_streams_after")
             .map(|_| reader.duration(&table, "close_streams_after", Duration::MAX)),
         legacy_sse: reader.boolean(&table, "legacy_sse", default.legacy_sse),
+        max_connections: table
+            .get("max_connections")
+            .map(|_| reader.integer(&table, "max_connections", u32::MAX)),
+        trusted_proxies: read_checked(reader, &table, "trusted_proxies", proxy),
     };
     if let Some(text) = written
         && http.is_open_without_tokens(http.listen)
@@ -333,4 +353,21 @@ fn origin(text: &str) -> Result<WebOrigin, &'static str> {
     }
     WebOrigin::parse(text)
         .ok_or("write the scheme, host and port as browsers send them, such as \"https://example.com\"")
+}
+
+/// The address or network of a proxy. The error is a hint.
+fn proxy(text: &str) -> Result<IpNet, &'static str> {
+    const HINT: &str = "write an address such as \"10.0.0.7\", or a network such as \"10.0.0.0/8\"";
+    let network = match text.parse::<IpAddr>() {
+        Ok(address) => IpNet::from(address.to_canonical()),
+        Err(_) => text.parse::<IpNet>().map_err(|_| HINT)?,
+    };
+    match network {
+        _ if network.addr() != network.network() => {
+            Err("remove the bits after the prefix, as in \"10.0.0.0/8\"")
+        }
+        IpNet::V6(mapped) if mapped.addr().to_ipv4_mapped().is_some() => Err("write IPv4 networks as such"),
+        _ if network.prefix_len() == 0 => Err("list your proxies: any client could claim any address"),
+        _ => Ok(network),
+    }
 }

@@ -200,6 +200,23 @@ static HTTP: &[Key] = &[
         "false",
         "Also support the HTTP+SSE transport of 2024-11-05: clients connect to `/sse` and post to `/messages`.",
     ),
+    key(
+        "max_connections",
+        ValueKind::Integer(NumberRange {
+            max: 1_000_000,
+            ..NumberRange::positive("no client could connect")
+        }),
+        "Open connections, at least 16. By default, as many as the limit on open files allows (`ulimit -Hn`): 1,952 if \
+         it is 4,096 or more. [limits.md](limits.md#connections) describes how callers share them.",
+    ),
+    optional(
+        "trusted_proxies",
+        ValueKind::Array(&ValueKind::String("an address or network such as \"10.0.0.0/8\"")),
+        "[]",
+        "Addresses and networks of reverse proxies. Their `X-Forwarded-For` names the client: the last address in it \
+         that isn't one of these. Clients without a token share limits by address, and guessed tokens are slowed down by \
+         address. The header of other peers is ignored.",
+    ),
     key("auth", ValueKind::Table(AUTH), "Authentication of callers."),
 ];
 

@@ -32,10 +32,20 @@ pub(crate) fn per_call(concurrency: u32) -> u32 {
     share_of(getrlimit(Resource::Nofile).current, concurrency)
 }
 
+/// The number of files that plugins leave to connections and the gateway itself. Call this after [`raise_limit`].
+#[must_use]
+pub fn reserved_files() -> u64 {
+    reserve_of(getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX))
+}
+
+fn reserve_of(limit: u64) -> u64 {
+    RESERVED_FILES.min(limit / 2)
+}
+
 /// `limit` is the process's limit. `None` means no limit.
 fn share_of(limit: Option<u64>, concurrency: u32) -> u32 {
     let limit = limit.unwrap_or(u64::MAX);
-    let free = limit - RESERVED_FILES.min(limit / 2);
+    let free = limit - reserve_of(limit);
     let share = (free / u64::from(concurrency.max(1))).clamp(MIN_PER_CALL.into(), MAX_PER_CALL);
     u32::try_from(share).expect("the share is at most `MAX_PER_CALL`")
 }

@@ -99,7 +99,7 @@ impl CallError {
             | Self::InvalidOutput(_)
             | Self::NotGranted(_)
             | Self::Directory(_)
-            | Self::Busy(BusyReason::Gateway | BusyReason::GatewayShare { .. })
+            | Self::Busy(BusyReason::Gateway | BusyReason::GatewayShare { .. } | BusyReason::UnsentAnswers)
             | Self::Replaced
             | Self::Cancelled
             | Self::Internal(_) => None,
@@ -141,6 +141,9 @@ pub enum BusyReason {
         /// The number of the caller's waiting calls.
         waiting: u64,
     },
+    /// The limit on answers that the caller hasn't read yet.
+    #[error("busy: too many answers wait to be read; read them, then try again")]
+    UnsentAnswers,
 }
 
 /// An error that the plugin returned. For a problem that occurs while a tool runs, the tool returns a

@@ -149,3 +149,14 @@ fn a_caller_with_less_is_next() {
     drop(poll(&mut second).expect("`b` waits for longer than the second share of `holder`"));
     assert!(poll(&mut more).is_some());
 }
+
+#[test]
+fn a_charge_overdraws_the_budget_until_it_is_returned() {
+    let budget = CallerBudget::new(8);
+    let charged = budget.charge(&caller("first"), 20);
+    assert_eq!((charged.amount(), charged.caller()), (20, &caller("first")));
+    assert_eq!((budget.used(), budget.held_by(&caller("first"))), (20, 20));
+    assert!(budget.try_reserve(&caller("second"), 1).is_none());
+    drop(charged);
+    assert_eq!((budget.used(), take(&budget, "second").len()), (0, 7));
+}

@@ -235,7 +235,8 @@ impl ErrorAnswer {
                 BusyReason::Plugin { .. }
                 | BusyReason::PluginShare { .. }
                 | BusyReason::Gateway
-                | BusyReason::GatewayShare { .. },
+                | BusyReason::GatewayShare { .. }
+                | BusyReason::UnsentAnswers,
             )
             | CallError::TimeoutBeforeStart(_)
             | CallError::Replaced => Self::both(&message, failed(true)),

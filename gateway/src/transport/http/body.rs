@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::body::{Body, BodyDataStream};
 use axum::http::HeaderMap;
-use axum::http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT};
+use axum::http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, TRANSFER_ENCODING};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
 use moongate_protocol::jsonrpc::{MessageOutline, MessageScanner};
@@ -52,6 +52,10 @@ pub(crate) fn check_type(headers: &HeaderMap) -> Result<(), Rejection> {
     }
     let encoded = |value: &str| !value.trim().eq_ignore_ascii_case("identity");
     if headers.get_all(CONTENT_ENCODING).iter().any(|value| value.to_str().map_or(true, encoded)) {
+        return Err(Rejection::ContentEncoding);
+    }
+    // hyper decodes only the last coding.
+    if headers.get_all(TRANSFER_ENCODING).iter().any(|it| !it.as_bytes().eq_ignore_ascii_case(b"chunked")) {
         return Err(Rejection::ContentEncoding);
     }
     Ok(())

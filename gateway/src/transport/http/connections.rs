@@ -1,22 +1,41 @@
-//! Limits the number of open connections. At the limit, the connection that has been idle longest is closed: clients
-//! keep connections for later requests, and some never finish a request that they started.
+//! Limits the number of open connections, per caller and in total.
+//!
+//! A connection belongs to a caller from its first authenticated request on. Before that, it takes one of a few places
+//! of its own, so that peers without a token can't close the connections of others. Callers share the other places: at
+//! its limit, a caller's quietest connection is closed for its next one.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use moongate_model::caller::Caller;
+use moongate_model::caller_budget::{BudgetShare, CallerBudget};
 use moongate_model::log_field::milliseconds;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// The delay between two attempts to evict a connection while all are busy.
-const EVICTION_RETRY: Duration = Duration::from_secs(1);
+/// The maximum number of connections without an authenticated request. It is a quarter of all if that is less.
+const MAX_UNAUTHENTICATED: usize = 128;
+
+/// The time limit for the first authenticated request, and between requests that aren't authenticated.
+const UNAUTHENTICATED_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The time that a connection has for its first request even if others need its place. It is enough for a request that
+/// has already arrived, and short enough to accept thousands of connections a second.
+const MIN_UNAUTHENTICATED_TIME: Duration = Duration::from_millis(50);
+
+/// The minimum number of connections, whatever the configuration says: each kind needs some.
+pub(super) const MIN_CONNECTIONS: usize = 16;
 
 /// Hands out connection slots.
 #[derive(Debug)]
 pub(super) struct ConnectionLimiter {
-    free: Arc<Semaphore>,
+    unauthenticated: Arc<Semaphore>,
+    /// The connections with an authenticated request.
+    callers: Arc<CallerBudget>,
     connections: Mutex<Connections>,
 }
 
@@ -30,75 +49,140 @@ struct Connections {
 /// An open connection.
 #[derive(Debug)]
 struct Connection {
+    /// The anonymous caller at the peer's address.
+    peer: Caller,
+    accepted: Instant,
     state: Mutex<ConnectionState>,
     evicted: CancellationToken,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct ConnectionState {
+    place: ConnectionPlace,
     /// The number of requests that are being answered.
     active_requests: usize,
-    /// The time of the last activity: a request head arrived, or an answer was ready.
+    /// The time of the last activity: a request head arrived, an answer was ready, or a part of it was sent.
     last_activity: Instant,
+}
+
+/// The place of a connection.
+#[derive(Debug)]
+enum ConnectionPlace {
+    /// One of the few before the first authenticated request.
+    Unauthenticated(#[expect(dead_code, reason = "dropping it frees the place")] OwnedSemaphorePermit),
+    /// One of the caller whose request was the first to be authenticated.
+    Caller(BudgetShare),
+    /// Another connection has taken it, and this one is being closed.
+    Taken,
 }
 
 /// The slot of one connection. Dropping it frees the slot.
 #[derive(Debug)]
 pub(super) struct ConnectionSlot {
-    limiter: Arc<ConnectionLimiter>,
     number: u64,
     handle: ConnectionHandle,
-    _permit: OwnedSemaphorePermit,
 }
 
 /// The connection of a request, which carries it as an extension.
 #[derive(Debug, Clone)]
-pub(crate) struct ConnectionHandle(Arc<Connection>);
+pub(crate) struct ConnectionHandle {
+    limiter: Arc<ConnectionLimiter>,
+    connection: Arc<Connection>,
+}
 
 /// A request that is being answered. Its connection isn't idle until this is dropped.
 #[derive(Debug)]
 pub(crate) struct ActiveRequest(Arc<Connection>);
 
+/// The error when a caller has too many connections, and all of them are busy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TooManyConnections;
+
 impl ConnectionLimiter {
     /// At most `max` connections.
     pub(super) fn new(max: usize) -> Arc<Self> {
-        Arc::new(Self { free: Arc::new(Semaphore::new(max)), connections: Mutex::default() })
+        let max = max.clamp(MIN_CONNECTIONS, Semaphore::MAX_PERMITS);
+        let unauthenticated = MAX_UNAUTHENTICATED.min(max / 4);
+        Arc::new(Self {
+            unauthenticated: Arc::new(Semaphore::new(unauthenticated)),
+            callers: CallerBudget::new((max - unauthenticated) as u64),
+            connections: Mutex::default(),
+        })
     }
 
-    /// Waits for a slot. If there is none, the connection that has been idle longest is evicted.
-    pub(super) async fn acquire(self: &Arc<Self>) -> ConnectionSlot {
+    /// Waits for a slot for a connection without an authenticated request. If too many of these are open, the oldest one
+    /// of the peer with most of them is evicted.
+    pub(super) async fn acquire(self: &Arc<Self>, peer: IpAddr) -> ConnectionSlot {
         let permit = loop {
-            if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
+            let places = Arc::clone(&self.unauthenticated);
+            if let Ok(permit) = Arc::clone(&places).try_acquire_owned() {
                 break permit;
             }
-            self.evict_idle();
-            if let Ok(permit) = timeout(EVICTION_RETRY, Arc::clone(&self.free).acquire_owned()).await {
+            self.evict_unauthenticated();
+            if let Ok(permit) = timeout(MIN_UNAUTHENTICATED_TIME, places.acquire_owned()).await {
                 break permit.expect("the semaphore is never closed");
             }
         };
-        let state = Mutex::new(ConnectionState { active_requests: 0, last_activity: Instant::now() });
-        let connection = Arc::new(Connection { state, evicted: CancellationToken::new() });
+        let now = Instant::now();
+        let place = ConnectionPlace::Unauthenticated(permit);
+        let state = ConnectionState { place, active_requests: 0, last_activity: now };
+        let connection = Arc::new(Connection {
+            peer: Caller::from_address(peer),
+            accepted: now,
+            state: Mutex::new(state),
+            evicted: CancellationToken::new(),
+        });
         let mut connections = self.lock();
         connections.count += 1;
         let number = connections.count;
         connections.open.insert(number, Arc::clone(&connection));
         drop(connections);
-        let handle = ConnectionHandle(connection);
-        ConnectionSlot { limiter: Arc::clone(self), number, handle, _permit: permit }
+        ConnectionSlot { number, handle: ConnectionHandle { limiter: Arc::clone(self), connection } }
     }
 
-    fn evict_idle(&self) {
+    fn evict_unauthenticated(&self) {
         let connections = self.lock();
-        let idle = connections.open.values().filter_map(|it| Some((it, it.idle_since()?)));
-        let longest = idle.filter(|(it, _)| !it.evicted.is_cancelled()).min_by_key(|(_, since)| *since);
-        match longest {
-            Some((connection, since)) => {
-                let idle_ms = milliseconds(since.elapsed());
-                tracing::debug!(idle_ms, "closing an idle connection to accept another");
-                connection.evicted.cancel();
-            }
-            None => tracing::warn!("all connections are busy; new ones have to wait"),
+        let unauthenticated = || connections.open.iter().filter(|(_, it)| it.is_unauthenticated());
+        let mut counts: HashMap<&Caller, usize> = HashMap::new();
+        for (_, connection) in unauthenticated() {
+            *counts.entry(&connection.peer).or_default() += 1;
         }
+        let open = unauthenticated().filter(|(_, it)| !it.evicted.is_cancelled());
+        let victim = open.min_by_key(|(number, it)| (Reverse(counts.get(&it.peer)), **number));
+        if let Some((_, victim)) = victim
+            && victim.accepted.elapsed() >= MIN_UNAUTHENTICATED_TIME
+        {
+            tracing::debug!(peer = ?victim.peer, "closing a connection without an authenticated request");
+            victim.evicted.cancel();
+        }
+    }
+
+    /// Takes a place for a connection of this caller. If the caller has as many as it may, the place of its quietest
+    /// connection is used; if all places are taken, that of the caller with most.
+    fn reserve(&self, caller: &Caller) -> Result<BudgetShare, TooManyConnections> {
+        let connections = self.lock(); // until the place is taken, so that no other connection gets it
+        if let Some(share) = self.callers.try_reserve(caller, 1) {
+            return Ok(share);
+        }
+        let total = self.callers.total();
+        let is_at_its_limit =
+            self.callers.used() < total || self.callers.held_by(caller) >= total.div_ceil(2);
+        let quietest = connections
+            .open
+            .values()
+            .filter_map(|connection| {
+                let (owner, idle_since) = connection.idle_owner()?;
+                let is_candidate = !is_at_its_limit || owner == *caller;
+                is_candidate.then(|| (connection, self.callers.held_by(&owner), idle_since))
+            })
+            .min_by_key(|(_, held, idle_since)| (Reverse(*held), *idle_since));
+        if let Some((connection, _, idle_since)) = quietest {
+            let idle_ms = milliseconds(idle_since.elapsed());
+            tracing::debug!(idle_ms, "closing an idle connection for a new one");
+            connection.evicted.cancel();
+            connection.state().place = ConnectionPlace::Taken;
+        }
+        self.callers.try_reserve(caller, 1).ok_or(TooManyConnections)
     }
 
     fn lock(&self) -> MutexGuard<'_, Connections> {
@@ -112,15 +196,27 @@ impl ConnectionSlot {
         self.handle.clone()
     }
 
-    /// Waits until the connection is evicted.
+    /// Waits until the connection is evicted, or has taken too long to authenticate.
     pub(super) async fn evicted(&self) {
-        self.handle.0.evicted.cancelled().await;
+        let connection = &self.handle.connection;
+        tokio::select! {
+            () = connection.evicted.cancelled() => {}
+            () = self.unauthenticated_for(UNAUTHENTICATED_TIMEOUT) => {}
+        }
+    }
+
+    /// Waits until the connection has been idle for `duration` without an authenticated request.
+    async fn unauthenticated_for(&self, duration: Duration) {
+        self.idle_for(duration).await;
+        if !self.handle.connection.is_unauthenticated() {
+            std::future::pending().await
+        }
     }
 
     /// Waits until the connection has been idle for `duration`.
     pub(super) async fn idle_for(&self, duration: Duration) {
         loop {
-            let end = self.handle.0.idle_since().unwrap_or_else(Instant::now) + duration;
+            let end = self.handle.connection.idle_since().unwrap_or_else(Instant::now) + duration;
             if end <= Instant::now() {
                 return;
             }
@@ -131,20 +227,34 @@ impl ConnectionSlot {
 
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        self.limiter.lock().open.remove(&self.number);
+        self.handle.limiter.lock().open.remove(&self.number);
+        // A request that still runs keeps the connection in memory, but not its place.
+        self.handle.connection.state().place = ConnectionPlace::Taken;
     }
 }
 
 impl ConnectionHandle {
     /// Records activity.
     pub(super) fn touch(&self) {
-        self.0.state().last_activity = Instant::now();
+        self.connection.state().last_activity = Instant::now();
+    }
+
+    /// Records that a request of this caller was authenticated. The connection counts for the first one.
+    ///
+    /// # Errors
+    /// The caller has too many connections, and all of them are busy.
+    pub(crate) fn authenticate(&self, caller: &Caller) -> Result<(), TooManyConnections> {
+        if self.connection.is_unauthenticated() {
+            let share = self.limiter.reserve(caller)?;
+            self.connection.state().place = ConnectionPlace::Caller(share);
+        }
+        Ok(())
     }
 
     /// Marks the connection as busy. Until then, while the body of the request is being read, it counts as idle.
     pub(crate) fn begin_request(&self) -> ActiveRequest {
-        self.0.state().active_requests += 1;
-        ActiveRequest(Arc::clone(&self.0))
+        self.connection.state().active_requests += 1;
+        ActiveRequest(Arc::clone(&self.connection))
     }
 }
 
@@ -161,10 +271,25 @@ impl Connection {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn is_unauthenticated(&self) -> bool {
+        matches!(self.state().place, ConnectionPlace::Unauthenticated(_))
+    }
+
     /// The time of the last activity. `None` while a request is being answered.
     fn idle_since(&self) -> Option<Instant> {
-        let ConnectionState { active_requests, last_activity } = *self.state();
-        (active_requests == 0).then_some(last_activity)
+        let state = self.state();
+        (state.active_requests == 0).then_some(state.last_activity)
+    }
+
+    /// The caller and the time of the last activity, if the connection has a place and is idle.
+    fn idle_owner(&self) -> Option<(Caller, Instant)> {
+        let state = self.state();
+        match &state.place {
+            ConnectionPlace::Caller(share) if state.active_requests == 0 => {
+                Some((share.caller().clone(), state.last_activity))
+            }
+            ConnectionPlace::Caller(_) | ConnectionPlace::Unauthenticated(_) | ConnectionPlace::Taken => None,
+        }
     }
 }
 

@@ -10,20 +10,28 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
-use axum::http::header::{ALLOW, CONTENT_TYPE};
+use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, request};
 use axum::response::Response;
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _};
 use moongate_config::HttpConfig;
 use moongate_model::caller::Caller;
 use moongate_model::names::Principal;
-use moongate_protocol::server::{Header, Headers, HttpAnswer, HttpGet, HttpPost, HttpReply, Server};
+use moongate_protocol::server::{
+    EventStream, Header, Headers, HttpAnswer, HttpGet, HttpPost, HttpReply, Server,
+};
 
+use crate::metrics::Metrics;
 use crate::transport::http::auth::TokenAuthenticator;
 use crate::transport::http::body::{self, AcceptedTypes, MessageBody, ResponseFormat};
 use crate::transport::http::connections::ConnectionHandle;
+use crate::transport::http::failed_tokens::FailedTokens;
+use crate::transport::http::forwarded::TrustedProxies;
 use crate::transport::http::origin::{self, OriginPolicy};
 use crate::transport::http::rejection::Rejection;
 use crate::transport::http::sse::{self, StreamConnection};
+use crate::transport::http::unsent;
 use crate::transport::trace::{Tap, Trace};
 
 /// The supported methods.
@@ -37,7 +45,10 @@ const SESSION_HEADER: &str = "mcp-session-id";
 pub(super) struct Endpoint {
     pub(super) server: Arc<Server>,
     origins: OriginPolicy,
-    pub(super) tokens: TokenAuthenticator,
+    tokens: TokenAuthenticator,
+    failed_tokens: FailedTokens,
+    proxies: TrustedProxies,
+    metrics: Arc<Metrics>,
     /// The maximum size of a body, in bytes.
     pub(super) max_body: usize,
     /// The interval between keep-alive comments on a silent stream.
@@ -51,11 +62,15 @@ impl Endpoint {
         config: &HttpConfig,
         address: SocketAddr,
         trace: Option<Trace>,
+        metrics: Arc<Metrics>,
     ) -> Self {
         Self {
             server,
             origins: OriginPolicy::new(address, &config.allowed_hosts, &config.allowed_origins),
             tokens: TokenAuthenticator::new(config),
+            failed_tokens: FailedTokens::default(),
+            proxies: TrustedProxies::new(&config.trusted_proxies),
+            metrics,
             max_body: usize::try_from(config.max_body.as_u64()).unwrap_or(usize::MAX),
             keep_alive: config.keep_alive,
             trace,
@@ -74,6 +89,10 @@ impl Endpoint {
         };
         let mut response = answered.unwrap_or_else(|rejection| self.refuse(head, rejection));
         self.origins.add_cors_headers(&head.headers, &mut response);
+        let headers_out = response.headers_mut();
+        headers_out.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        // Event streams have a value of their own.
+        headers_out.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
         response
     }
 
@@ -90,15 +109,84 @@ impl Endpoint {
     }
 
     fn refuse(&self, head: &request::Parts, rejection: Rejection) -> Response {
-        reject(rejection, rejection.error(), &self.tap(head, None))
+        self.reject(rejection, rejection.error(), &self.tap(head, None))
     }
 
-    /// The caller: its token or its address.
-    pub(super) fn caller(&self, head: &request::Parts) -> Result<Caller, Rejection> {
-        let principal = self.tokens.principal(&head.headers)?;
+    /// The response to a rejected request; `error` is its body.
+    pub(super) fn reject(&self, rejection: Rejection, error: Vec<u8>, tap: &Tap) -> Response {
+        self.metrics.request_refused(rejection.reason());
+        tap.refused(rejection.status().as_u16(), &error);
+        rejection.respond(error)
+    }
+
+    /// The caller: its token or its address. From now on, the connection counts for it.
+    pub(super) async fn caller(&self, head: &request::Parts) -> Result<Caller, Rejection> {
         let peer = head.extensions.get::<ConnectInfo<SocketAddr>>();
-        let address = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(peer)| peer.ip());
-        Ok(Caller::new(&principal, address))
+        let peer = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(peer)| peer.ip());
+        let address = self.proxies.client(peer, &head.headers);
+        let principal = match self.tokens.principal(&head.headers) {
+            Err(Rejection::UnknownToken) => {
+                tokio::time::sleep(self.failed_tokens.record(address)).await;
+                return Err(Rejection::UnknownToken);
+            }
+            checked => checked?,
+        };
+        let caller = Caller::new(&principal, address);
+        if let Some(handle) = head.extensions.get::<ConnectionHandle>() {
+            handle.authenticate(&caller)?;
+        }
+        Ok(caller)
+    }
+
+    /// The bytes of a stream's events, counted until they are sent.
+    pub(super) fn counted(
+        &self,
+        caller: &Caller,
+        events: EventStream,
+    ) -> impl Stream<Item = Bytes> + Send + Unpin + 'static {
+        let answers = Arc::clone(self.server.unsent_answers());
+        let caller = caller.clone();
+        events.map(move |event| unsent::count(&answers, &caller, sse::event(event)))
+    }
+
+    /// The response with this reply.
+    pub(super) fn respond(
+        &self,
+        caller: &Caller,
+        reply: HttpReply,
+        format: ResponseFormat,
+        tap: &Tap,
+    ) -> Response {
+        tap.answered(&reply);
+        let HttpReply { status, headers, body } = reply;
+        let content_type = match (body.is_empty(), format) {
+            (true, _) => None,
+            (false, ResponseFormat::Json) => Some("application/json"),
+            (false, ResponseFormat::Event) => Some("text/event-stream"),
+        };
+        let body = match format {
+            ResponseFormat::Event if !body.is_empty() => sse::message(&body),
+            ResponseFormat::Event | ResponseFormat::Json => body,
+        };
+        let mut response =
+            Response::new(Body::from(unsent::count(self.server.unsent_answers(), caller, body)));
+        *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let response_headers = response.headers_mut();
+        if let Some(content_type) = content_type {
+            response_headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        }
+        for (name, value) in headers {
+            match (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(&value)) {
+                (Ok(name), Ok(value)) => {
+                    response_headers.append(name, value);
+                }
+                _ => tracing::error!(name, "internal error: can't send a response header"),
+            }
+        }
+        if status == StatusCode::METHOD_NOT_ALLOWED && !response_headers.contains_key(ALLOW) {
+            response_headers.insert(ALLOW, HeaderValue::from_static(ALLOWED_METHODS));
+        }
+        response
     }
 
     /// Answers a request whose host and origin were checked.
@@ -106,7 +194,7 @@ impl Endpoint {
         if head.method == Method::OPTIONS {
             return Ok(origin::preflight_response(head, ALLOWED_METHODS));
         }
-        let caller = self.caller(head)?;
+        let caller = self.caller(head).await?;
         let principal = caller.principal();
         let headers = RequestHeaders(&head.headers);
         let tap = self.tap(head, Some(&principal));
@@ -119,7 +207,7 @@ impl Endpoint {
                         let rejection = Rejection::BodyTooLarge(self.max_body);
                         let why = rejection.message();
                         let error = self.server.refuse_post(&principal, &headers, outline, &why);
-                        return Ok(reject(rejection, error, &tap));
+                        return Ok(self.reject(rejection, error, &tap));
                     }
                 };
                 tap.received(&body);
@@ -127,25 +215,26 @@ impl Endpoint {
                 let active = handle.map(ConnectionHandle::begin_request);
                 let post = HttpPost { caller: &caller, headers: &headers, body: &body, streaming };
                 Ok(match self.server.post(post).await {
-                    HttpAnswer::Whole(reply) => respond(reply, format, &tap),
+                    HttpAnswer::Whole(reply) => self.respond(&caller, reply, format, &tap),
                     HttpAnswer::Events(events) => {
                         let slot = StreamConnection::new(events.lifetime(), handle, active);
-                        sse::respond(tap.traced(events), slot, self.keep_alive)
+                        sse::respond(self.counted(&caller, tap.traced(events)), slot, self.keep_alive)
                     }
                 })
             }
             Method::GET => {
                 let streaming = body::accepts_events(&head.headers);
                 Ok(match self.server.get(HttpGet { caller: &caller, headers: &headers, streaming }) {
-                    HttpAnswer::Whole(reply) => respond(reply, ResponseFormat::Json, &tap),
+                    HttpAnswer::Whole(reply) => self.respond(&caller, reply, ResponseFormat::Json, &tap),
                     HttpAnswer::Events(events) => {
                         let slot = StreamConnection::new(events.lifetime(), head.extensions.get(), None);
-                        sse::respond(tap.traced(events), slot, self.keep_alive)
+                        sse::respond(self.counted(&caller, tap.traced(events)), slot, self.keep_alive)
                     }
                 })
             }
             Method::DELETE => {
-                Ok(respond(self.server.delete(&principal, &headers), ResponseFormat::Json, &tap))
+                let reply = self.server.delete(&principal, &headers);
+                Ok(self.respond(&caller, reply, ResponseFormat::Json, &tap))
             }
             _ => Err(Rejection::Method(ALLOWED_METHODS)),
         }
@@ -171,43 +260,6 @@ pub(super) async fn not_found(State(endpoint): State<Arc<Endpoint>>, request: Re
         }
     };
     endpoint.with_origin_check(&head, answer).await
-}
-
-/// The response to a rejected request; `error` is its body.
-pub(super) fn reject(rejection: Rejection, error: Vec<u8>, tap: &Tap) -> Response {
-    tap.refused(rejection.status().as_u16(), &error);
-    rejection.respond(error)
-}
-
-pub(super) fn respond(reply: HttpReply, format: ResponseFormat, tap: &Tap) -> Response {
-    tap.answered(&reply);
-    let HttpReply { status, headers, body } = reply;
-    let content_type = match (body.is_empty(), format) {
-        (true, _) => None,
-        (false, ResponseFormat::Json) => Some("application/json"),
-        (false, ResponseFormat::Event) => Some("text/event-stream"),
-    };
-    let mut response = Response::new(Body::from(match format {
-        ResponseFormat::Event if !body.is_empty() => sse::message(&body),
-        ResponseFormat::Event | ResponseFormat::Json => body,
-    }));
-    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let response_headers = response.headers_mut();
-    if let Some(content_type) = content_type {
-        response_headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    }
-    for (name, value) in headers {
-        match (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(&value)) {
-            (Ok(name), Ok(value)) => {
-                response_headers.append(name, value);
-            }
-            _ => tracing::error!(name, "internal error: can't send a response header"),
-        }
-    }
-    if status == StatusCode::METHOD_NOT_ALLOWED && !response_headers.contains_key(ALLOW) {
-        response_headers.insert(ALLOW, HeaderValue::from_static(ALLOWED_METHODS));
-    }
-    response
 }
 
 /// The headers of a request, for the server.

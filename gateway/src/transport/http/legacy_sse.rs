@@ -11,7 +11,7 @@ use moongate_protocol::server::{LegacySseConnection, StreamSupport};
 
 use crate::transport::http::body::{self, MessageBody, ResponseFormat};
 use crate::transport::http::connections::ConnectionHandle;
-use crate::transport::http::endpoint::{Endpoint, reject, respond};
+use crate::transport::http::endpoint::Endpoint;
 use crate::transport::http::origin;
 use crate::transport::http::rejection::Rejection;
 use crate::transport::http::sse::{self, StreamConnection};
@@ -30,7 +30,7 @@ const SESSION_PARAMETER: &str = "sessionId=";
 /// Handles a request to the stream's path.
 pub(super) async fn stream(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
     let (head, _) = request.into_parts();
-    endpoint.with_origin_check(&head, async { endpoint.connect_legacy_sse(&head) }).await
+    endpoint.with_origin_check(&head, endpoint.connect_legacy_sse(&head)).await
 }
 
 /// Handles a request to the messages' path.
@@ -40,11 +40,11 @@ pub(super) async fn messages(State(endpoint): State<Arc<Endpoint>>, request: Req
 }
 
 impl Endpoint {
-    fn connect_legacy_sse(&self, head: &request::Parts) -> Result<Response, Rejection> {
+    async fn connect_legacy_sse(&self, head: &request::Parts) -> Result<Response, Rejection> {
         if head.method == Method::OPTIONS {
             return Ok(origin::preflight_response(head, STREAM_METHODS));
         }
-        let caller = self.caller(head)?;
+        let caller = self.caller(head).await?;
         if head.method != Method::GET {
             return Err(Rejection::Method(STREAM_METHODS));
         }
@@ -54,16 +54,16 @@ impl Endpoint {
         let tap = self.tap(head, Some(&caller.principal()));
         Ok(match self.server.connect_legacy_sse(&caller) {
             Ok(LegacySseConnection { id, events }) => {
-                let events = tap.in_session(&id).traced(events);
                 let connection =
                     StreamConnection::new(events.lifetime(), head.extensions.get::<ConnectionHandle>(), None);
+                let events = self.counted(&caller, tap.in_session(&id).traced(events));
                 // Relative, so that it also works behind a proxy that adds a path prefix.
                 let up = if head.uri.path().ends_with('/') { "../" } else { "" };
                 let path = MESSAGES_PATH.trim_start_matches('/');
                 let uri = format!("{up}{path}?{SESSION_PARAMETER}{id}");
                 sse::respond_at(&uri, events, connection, self.keep_alive)
             }
-            Err(reply) => respond(reply, ResponseFormat::Json, &tap),
+            Err(reply) => self.respond(&caller, reply, ResponseFormat::Json, &tap),
         })
     }
 
@@ -71,7 +71,8 @@ impl Endpoint {
         if head.method == Method::OPTIONS {
             return Ok(origin::preflight_response(head, MESSAGES_METHODS));
         }
-        let principal = self.tokens.principal(&head.headers)?;
+        let caller = self.caller(head).await?;
+        let principal = caller.principal();
         if head.method != Method::POST {
             return Err(Rejection::Method(MESSAGES_METHODS));
         }
@@ -86,10 +87,11 @@ impl Endpoint {
                 let rejection = Rejection::BodyTooLarge(self.max_body);
                 let why = rejection.message();
                 let error = self.server.refuse_legacy_message(&principal, id, outline, &why);
-                return Ok(reject(rejection, error, &tap));
+                return Ok(self.reject(rejection, error, &tap));
             }
         };
         tap.received(&body);
-        Ok(respond(self.server.post_legacy_message(&principal, id, &body), ResponseFormat::Json, &tap))
+        let reply = self.server.post_legacy_message(&principal, id, &body);
+        Ok(self.respond(&caller, reply, ResponseFormat::Json, &tap))
     }
 }

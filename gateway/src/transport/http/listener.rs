@@ -20,6 +20,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::transport::http::connections::{ConnectionLimiter, ConnectionSlot};
+use crate::transport::http::unsent::TimedWrites;
 
 /// The idle time after which a connection is closed during shutdown, because the rest of a request or response may be
 /// in transit.
@@ -157,7 +158,7 @@ async fn accept(
     loop {
         let next = async {
             let (stream, client) = listener.accept().await?;
-            Ok((stream, client, limiter.acquire().await))
+            Ok((stream, client, limiter.acquire(client.ip()).await))
         };
         let accepted = tokio::select! {
             () = stop.cancelled() => return,
@@ -201,6 +202,7 @@ async fn serve_connection(
         tracing::debug!(%error, "can't set TCP_NODELAY");
     }
     let handle = slot.handle();
+    let stream = TimedWrites::new(stream, slot.handle());
     let router = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         handle.touch();

@@ -7,6 +7,7 @@ use axum::response::Response;
 use moongate_protocol::jsonrpc::{ErrorObject, MissingId, write_error};
 
 use crate::transport::http::MCP_PATH;
+use crate::transport::http::connections::TooManyConnections;
 
 /// The reason to reject a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +36,14 @@ pub(crate) enum Rejection {
     BodyTimeout,
     /// The body is incomplete.
     IncompleteBody,
+    /// The caller has too many connections, and all of them are busy.
+    Connections,
+}
+
+impl From<TooManyConnections> for Rejection {
+    fn from(TooManyConnections: TooManyConnections) -> Self {
+        Self::Connections
+    }
 }
 
 impl Rejection {
@@ -49,6 +58,26 @@ impl Rejection {
             Self::BodyTooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
             Self::IncompleteBody => StatusCode::BAD_REQUEST,
+            Self::Connections => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    /// A stable word for metrics.
+    pub(super) fn reason(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Origin => "origin",
+            Self::Path => "path",
+            Self::MissingToken => "missing_token",
+            Self::UnknownToken => "unknown_token",
+            Self::Method(_) => "method",
+            Self::ContentType => "content_type",
+            Self::ContentEncoding => "content_encoding",
+            Self::Accept => "accept",
+            Self::BodyTooLarge(_) => "body_too_large",
+            Self::BodyTimeout => "body_timeout",
+            Self::IncompleteBody => "incomplete_body",
+            Self::Connections => "connections",
         }
     }
 
@@ -73,6 +102,10 @@ impl Rejection {
             Self::BodyTooLarge(most) => format!("the body is larger than {most} bytes"),
             Self::BodyTimeout => "timed out while reading the body".to_owned(),
             Self::IncompleteBody => "the body is incomplete".to_owned(),
+            Self::Connections => {
+                "busy: too many of your connections have running requests; wait until some have ended"
+                    .to_owned()
+            }
         }
     }
 
@@ -102,7 +135,7 @@ impl Rejection {
             Self::Method(methods) => {
                 headers_out.insert(ALLOW, HeaderValue::from_static(methods));
             }
-            Self::BodyTooLarge(_) | Self::BodyTimeout | Self::IncompleteBody => {
+            Self::BodyTooLarge(_) | Self::BodyTimeout | Self::IncompleteBody | Self::Connections => {
                 headers_out.insert(CONNECTION, HeaderValue::from_static("close"));
             }
             Self::Host

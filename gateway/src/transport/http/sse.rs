@@ -9,7 +9,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream::{self, Stream, StreamExt as _};
-use moongate_protocol::server::{EventStream, SseEvent, StreamLifetime};
+use moongate_protocol::server::{SseEvent, StreamLifetime};
 
 use crate::transport::http::connections::{ActiveRequest, ConnectionHandle};
 
@@ -22,7 +22,7 @@ pub(super) fn message(message: &[u8]) -> Vec<u8> {
 }
 
 /// An event of a stream. A priming event has no data, so clients that can't resume ignore it.
-fn event(event: SseEvent) -> Vec<u8> {
+pub(super) fn event(event: SseEvent) -> Vec<u8> {
     match event {
         SseEvent::Priming { id, retry } => {
             format!("id: {id}\nretry: {}\ndata:\n\n", retry.as_millis()).into_bytes()
@@ -80,26 +80,30 @@ impl StreamConnection {
 }
 
 /// The response with an event stream.
-pub(super) fn respond(events: EventStream, connection: StreamConnection, keep_alive: Duration) -> Response {
-    event_stream(with_keep_alive(events.map(event), connection, keep_alive))
+pub(super) fn respond(
+    events: impl Stream<Item = Bytes> + Send + Unpin + 'static,
+    connection: StreamConnection,
+    keep_alive: Duration,
+) -> Response {
+    event_stream(with_keep_alive(events, connection, keep_alive))
 }
 
 /// The same for a client of 2024-11-05. The first event is the URI for its messages.
 pub(super) fn respond_at(
     uri: &str,
-    events: EventStream,
+    events: impl Stream<Item = Bytes> + Send + Unpin + 'static,
     connection: StreamConnection,
     keep_alive: Duration,
 ) -> Response {
     let first = stream::iter([Bytes::from(format!("event: endpoint\ndata: {uri}\n\n"))]);
-    event_stream(first.chain(with_keep_alive(events.map(event), connection, keep_alive)))
+    event_stream(first.chain(with_keep_alive(events, connection, keep_alive)))
 }
 
 fn event_stream(events: impl Stream<Item = Bytes> + Send + 'static) -> Response {
     let mut response = Response::new(Body::from_stream(events.map(Ok::<_, Infallible>)));
     let headers_out = response.headers_mut();
     headers_out.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers_out.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    headers_out.insert(CACHE_CONTROL, HeaderValue::from_static("no-store, no-transform"));
     headers_out.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
     response
 }
@@ -107,7 +111,7 @@ fn event_stream(events: impl Stream<Item = Bytes> + Send + 'static) -> Response 
 /// The events, with a comment whenever nothing was sent for `keep_alive`: proxies close a connection that is silent for
 /// a minute.
 fn with_keep_alive(
-    events: impl Stream<Item = Vec<u8>> + Unpin,
+    events: impl Stream<Item = Bytes> + Unpin,
     connection: StreamConnection,
     keep_alive: Duration,
 ) -> impl Stream<Item = Bytes> {
@@ -116,7 +120,7 @@ fn with_keep_alive(
         let bytes = match tokio::time::timeout(keep_alive, events.next()).await {
             Ok(event) => {
                 connection.touch();
-                Bytes::from(event?)
+                event?
             }
             Err(_) => Bytes::from_static(EMPTY_COMMENT_LINE),
         };

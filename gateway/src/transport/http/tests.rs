@@ -36,6 +36,8 @@ fn config() -> HttpConfig {
         idle_timeout: Duration::from_secs(620),
         close_streams_after: None,
         legacy_sse: false,
+        max_connections: Some(64),
+        trusted_proxies: Vec::new(),
     }
 }
 
@@ -49,8 +51,9 @@ async fn start(config: HttpConfig) -> Gateway {
     let address = bound.address();
     let ending = TransportShutdown::default();
     let server = Arc::clone(&fake.server);
+    let metrics = fake.metrics();
     let until = ending.clone();
-    let served = tokio::spawn(async move { bound.serve(server, &config, None, until).await });
+    let served = tokio::spawn(async move { bound.serve(server, &config, None, metrics, until).await });
     Gateway { fake, address, ending, served }
 }
 
@@ -354,6 +357,8 @@ async fn rejects_types_other_than_json() {
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 1\r\n\r\n1";
     assert_eq!(gateway.send(request).await.status, 415);
     assert_eq!(gateway.whoami("Content-Encoding: gzip\r\n").await.status, 415);
+    let chunked = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: gzip, chunked\r\n\r\n1\r\n1\r\n0\r\n\r\n";
+    assert_eq!(gateway.send(chunked).await.status, 415);
     assert_eq!(gateway.whoami("Accept: text/html\r\n").await.status, 406);
 }
 
@@ -431,20 +436,126 @@ async fn idle_connections_stay_open_for_the_idle_timeout() {
 }
 
 #[tokio::test]
-async fn idle_connections_never_block_new_ones() {
+async fn silent_connections_close_no_others() {
     let gateway = start(config()).await;
-    let mut first = gateway.idle().await;
+    let mut idle = gateway.idle().await;
     let busy = gateway.busy().await;
-    let mut kept = Vec::new();
-    for _ in 0..MAX_CONNECTIONS {
+    let mut silent = Vec::new();
+    for _ in 0..200 {
         let mut stream = TcpStream::connect(gateway.address).await.unwrap();
         stream.write_all(b"POST /mcp HTTP/1.1\r\nHost: local").await.unwrap();
-        kept.push(stream);
+        silent.push(stream);
     }
     assert_eq!(gateway.whoami("").await.status, 200);
-    assert_eq!(first.read(&mut [0; 16]).await.unwrap(), 0, "it was idle longest");
+    assert_eq!(silent[0].read(&mut [0; 16]).await.unwrap_or(0), 0, "the oldest of them is closed");
+    idle.write_all(call("whoami", "", &json!({})).as_bytes()).await.unwrap();
+    assert_eq!(answer(&mut idle).await.status, 200);
     let still = busy.try_read(&mut [0; 16]).unwrap_err();
     assert_eq!(still.kind(), ErrorKind::WouldBlock, "its call continues");
+}
+
+#[tokio::test]
+async fn busy_connections_of_one_caller_keep_no_other_out() {
+    let mut config = config();
+    config.tokens = vec![with_token("greedy", "secret-a"), with_token("other", "secret-b")];
+    let gateway = start(config).await;
+    let mut greedy = Vec::new();
+    for _ in 0..64 {
+        let mut stream = TcpStream::connect(gateway.address).await.unwrap();
+        let request = call("wait", "Authorization: Bearer secret-a\r\n", &json!({}));
+        stream.write_all(request.as_bytes()).await.unwrap();
+        greedy.push(stream);
+    }
+    let answers = greedy.iter_mut().map(|stream| Box::pin(answer(stream)));
+    let (refused, ..) = futures_util::future::select_all(answers).await;
+    assert_eq!((refused.status, refused.header("connection")), (503, Some("close")), "{refused:?}");
+    assert!(refused.body.contains("busy"), "{refused:?}");
+    for _ in 0..10 {
+        // A call would wait for the others.
+        let answer = gateway.post("Authorization: Bearer secret-b\r\n", &fake::initialize()).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn unread_answers_of_a_caller_refuse_its_next_requests() {
+    let mut config = config();
+    config.tokens = vec![with_token("greedy", "secret-a"), with_token("other", "secret-b")];
+    let gateway = start(config).await;
+    let greedy = "Authorization: Bearer secret-a\r\n";
+    let mut unread = Vec::new();
+    // More than the sockets' buffers can hold.
+    for _ in 0..4 {
+        let mut stream = TcpStream::connect(gateway.address).await.unwrap();
+        let request = call("text", greedy, &json!({ "size": 20_000_000 }));
+        stream.write_all(request.as_bytes()).await.unwrap();
+        stream.readable().await.unwrap();
+        unread.push(stream);
+    }
+    let refused = gateway.whoami(greedy).await;
+    assert_eq!(refused.status, 503, "{refused:?}");
+    assert!(refused.body.contains("too many answers wait to be read"), "{refused:?}");
+    assert_eq!(gateway.whoami("Authorization: Bearer secret-b\r\n").await.text(), "other");
+    let read = unread.iter_mut().map(|stream| answer(stream));
+    for answer in futures_util::future::join_all(read).await {
+        let is_busy = answer.body.contains("too many answers wait to be read");
+        assert!(is_busy || answer.text().len() == 20_000_000, "{}", answer.head);
+    }
+    while gateway.fake.server.gauges().unsent_bytes > 0 {
+        tokio::task::yield_now().await; // the gateway learns last that everything is read
+    }
+    assert_eq!(gateway.whoami(greedy).await.text(), "greedy");
+}
+
+#[tokio::test]
+async fn every_answer_forbids_sniffing_and_caching() {
+    let mut config = config();
+    config.legacy_sse = true;
+    config.tokens = vec![with_token("ci", "t")];
+    let gateway = start(config).await;
+    let token = "Authorization: Bearer t\r\n";
+    let events = format!("{token}Accept: text/event-stream\r\n");
+    for (method, path, headers, status) in [
+        ("POST", "/mcp", "", 401),
+        ("OPTIONS", "/mcp", "", 204),
+        ("PUT", "/mcp", token, 405),
+        ("GET", "/elsewhere", "", 404),
+        ("GET", "/sse", events.as_str(), 200),
+        ("POST", "/messages", "", 401),
+    ] {
+        let answer =
+            gateway.send(&format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n")).await;
+        assert_eq!(answer.status, status, "{method} {path}");
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{method} {path}");
+        let caching = answer.header("cache-control").unwrap_or_default();
+        assert!(caching.starts_with("no-store"), "{method} {path}: {caching}");
+    }
+    let answer = gateway.whoami(token).await;
+    assert_eq!((answer.status, answer.header("cache-control")), (200, Some("no-store")));
+}
+
+#[tokio::test]
+async fn a_trusted_proxy_names_the_client() {
+    let mut config = config();
+    config.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
+    config.tokens = vec![with_token("ci", "t")];
+    let gateway = start(config).await;
+    let forwarded = |address: &str| {
+        format!("X-Forwarded-For: 198.51.100.1, {address}\r\nAuthorization: Bearer guess\r\n")
+    };
+    for _ in 0..12 {
+        assert_eq!(gateway.whoami(&forwarded("203.0.113.7")).await.status, 401);
+    }
+    let guess = forwarded("203.0.113.7");
+    let other_client = forwarded("203.0.113.8");
+    let right_token = "X-Forwarded-For: 203.0.113.7\r\nAuthorization: Bearer t\r\n".to_owned();
+    for headers in [other_client, right_token] {
+        tokio::select! {
+            biased;
+            _ = gateway.whoami(&headers) => {}
+            _ = gateway.whoami(&guess) => panic!("{headers} was slowed down"),
+        }
+    }
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 
 use super::*;
-use crate::transport::fake::{CLEAN_UP_TIME, FakeServer, call, initialize, request};
+use crate::transport::fake::{CALLER_UNSENT_BYTES, CLEAN_UP_TIME, FakeServer, call, initialize, request};
 
 /// The cancellation grace of the plugin.
 const CANCEL_GRACE: Duration = Duration::from_secs(1);
@@ -191,6 +191,30 @@ async fn stops_reading_from_a_host_that_never_reads() {
         assert!(sent < 2 * MAX_UNWRITTEN_ANSWERS + ahead, "{sent} lines were read");
     }
     assert!(sent >= MAX_UNWRITTEN_ANSWERS, "{sent} lines were read");
+}
+
+#[tokio::test(start_paused = true)]
+async fn large_unread_answers_delay_calls_but_not_cancellations() {
+    const SIZE: usize = 100_000;
+    const CALLS: usize = 200;
+    let most = 2 * usize::try_from(CALLER_UNSENT_BYTES).unwrap() + SIZE;
+    let mut host = start(256);
+    for id in 0..CALLS {
+        host.send(&[call(&id.to_string(), "text", &json!({ "size": SIZE }))]).await;
+    }
+    // Paused time advances only when nothing else can run.
+    sleep(Duration::from_secs(3600)).await;
+    let unread = host.fake.server.gauges().unsent_bytes;
+    assert!(unread < most as u64, "{unread} bytes of answers");
+    let cancelled = json!({ "requestId": (CALLS - 1).to_string() });
+    let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled });
+    host.send(&[cancel.to_string()]).await;
+    sleep(Duration::from_secs(1)).await;
+    for _ in 0..CALLS - 1 {
+        assert_ne!(host.id().await, (CALLS - 1).to_string(), "it was cancelled");
+    }
+    let (rest, served) = host.close().await;
+    assert_eq!((rest.len(), served.end, served.abandoned_calls), (0, StdioEnd::Eof, 0));
 }
 
 #[tokio::test(start_paused = true)]

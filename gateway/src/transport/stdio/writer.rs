@@ -4,6 +4,8 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use moongate_model::caller::Caller;
+use moongate_protocol::unsent_answers::{UnsentAnswer, UnsentAnswers};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
@@ -18,12 +20,46 @@ const WRITE_BYTES: usize = 256 * 1024;
 /// A buffer that has grown larger isn't kept.
 const MAX_KEPT_BUFFER_BYTES: usize = 1024 * 1024;
 
-/// A message without its line ending, and the permit that is released once the message is written. Messages before a
-/// response have no permit.
+/// A message without its line ending, and what is released once the message is written: its part of the budget, and
+/// the permit of a response. Messages before a response have no permit.
 #[derive(Debug)]
-pub(super) struct OutgoingAnswer {
-    pub(super) text: Vec<u8>,
-    pub(super) permit: Option<OwnedSemaphorePermit>,
+struct OutgoingAnswer {
+    text: Vec<u8>,
+    unsent: UnsentAnswer,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+/// Sends messages to the writer, and counts them until they are written.
+#[derive(Debug, Clone)]
+pub(super) struct AnswerSender {
+    sender: mpsc::Sender<OutgoingAnswer>,
+    unsent_answers: Arc<UnsentAnswers>,
+}
+
+/// Receives messages for the writer.
+#[derive(Debug)]
+pub(super) struct AnswerReceiver(mpsc::Receiver<OutgoingAnswer>);
+
+/// A channel for this many messages.
+pub(super) fn channel(
+    capacity: usize,
+    unsent_answers: &Arc<UnsentAnswers>,
+) -> (AnswerSender, AnswerReceiver) {
+    let (sender, receiver) = mpsc::channel(capacity);
+    (AnswerSender { sender, unsent_answers: Arc::clone(unsent_answers) }, AnswerReceiver(receiver))
+}
+
+impl AnswerSender {
+    /// Sends a message. `None` means that the peer has disconnected.
+    pub(super) async fn send(&self, text: Vec<u8>, permit: Option<OwnedSemaphorePermit>) -> Option<()> {
+        let unsent = self.unsent_answers.charge(&Caller::Local, text.len());
+        self.sender.send(OutgoingAnswer { text, unsent, permit }).await.ok()
+    }
+
+    /// Waits until the peer has read enough for more of its messages to be handled.
+    pub(super) async fn wait_to_read(&self) {
+        self.unsent_answers.wait_to_read(&Caller::Local).await;
+    }
 }
 
 /// The number of bytes that the peer has read.
@@ -31,7 +67,7 @@ pub(super) type BytesWritten = Arc<AtomicU64>;
 
 /// Writes until all senders are dropped, or the peer has disconnected.
 pub(super) async fn run<W>(
-    mut answers: mpsc::Receiver<OutgoingAnswer>,
+    AnswerReceiver(mut answers): AnswerReceiver,
     mut output: W,
     written: BytesWritten,
     tap: Tap,
@@ -41,11 +77,11 @@ where
 {
     let mut batch = Vec::with_capacity(MAX_BATCH);
     let mut buffer = Vec::new();
-    let mut permits = Vec::with_capacity(MAX_BATCH);
+    let mut released = Vec::with_capacity(MAX_BATCH);
     while answers.recv_many(&mut batch, MAX_BATCH).await > 0 {
-        for OutgoingAnswer { text, permit } in batch.drain(..) {
+        for OutgoingAnswer { text, unsent, permit } in batch.drain(..) {
             tap.sent(&text);
-            permits.extend(permit);
+            released.push((unsent, permit));
             if buffer.is_empty() {
                 buffer = text; // usually the only response, which isn't copied
             } else {
@@ -54,11 +90,11 @@ where
             buffer.push(b'\n');
             if buffer.len() >= WRITE_BYTES {
                 write(&mut output, &mut buffer, &written).await?;
-                permits.clear();
+                released.clear();
             }
         }
         write(&mut output, &mut buffer, &written).await?;
-        permits.clear();
+        released.clear();
     }
     output.shutdown().await
 }

@@ -10,6 +10,7 @@ use futures_util::future::join_all;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::call::BusyReason;
 use crate::caller_budget::BudgetShare;
 use crate::dispatch::NetworkTransport;
 use crate::jsonrpc::{
@@ -123,6 +124,10 @@ impl Server {
         let refuse = |span: ServerSpan, status: u16, error: ProtocolError| {
             HttpAnswer::Whole(HttpReply::new(status, span.respond(&request.id, &RequestAnswer::Error(error))))
         };
+        if self.unsent_answers.is_exceeded(post.caller) {
+            let error = ProtocolError::internal(BusyReason::UnsentAnswers.to_string());
+            return refuse(span, 503, error);
+        }
         let params = match self.read_params(post.caller, request) {
             Ok(params) => params,
             Err(error) => {

@@ -1,60 +1,152 @@
-//! The choice of the connection to evict.
+//! The places of callers, and the choice of the connection to evict.
+
+use std::net::Ipv4Addr;
+use std::pin::pin;
+
+use futures_util::FutureExt as _;
 
 use super::*;
 
-async fn advance() {
-    tokio::time::advance(Duration::from_millis(10)).await;
+const PEER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+const OTHER_PEER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2));
+
+/// With 16 connections, 4 can be unauthenticated, and callers share 12: one that is alone can have 11.
+fn limiter() -> Arc<ConnectionLimiter> {
+    ConnectionLimiter::new(MIN_CONNECTIONS)
 }
 
-fn evicted(slots: &[&ConnectionSlot]) -> Vec<bool> {
-    slots.iter().map(|slot| slot.handle.0.evicted.is_cancelled()).collect()
+fn caller(name: &str) -> Caller {
+    Caller::Named(name.into())
+}
+
+async fn unauthenticated(
+    limiter: &Arc<ConnectionLimiter>,
+    peer: IpAddr,
+    count: usize,
+) -> Vec<ConnectionSlot> {
+    let mut slots = Vec::new();
+    for _ in 0..count {
+        slots.push(limiter.acquire(peer).await);
+    }
+    slots
+}
+
+/// Connections whose first request was authenticated, as far as the caller may have them.
+async fn authenticated(limiter: &Arc<ConnectionLimiter>, name: &str, count: usize) -> Vec<ConnectionSlot> {
+    let mut slots = Vec::new();
+    for _ in 0..count {
+        tokio::time::advance(Duration::from_millis(10)).await;
+        let slot = limiter.acquire(PEER).await;
+        if slot.handle().authenticate(&caller(name)).is_ok() {
+            slots.push(slot);
+        }
+    }
+    slots
+}
+
+/// The indexes of the connections that are being closed.
+fn evicted(slots: &[ConnectionSlot]) -> Vec<usize> {
+    let is_evicted = |slot: &ConnectionSlot| slot.handle.connection.evicted.is_cancelled();
+    (0..).zip(slots).filter(|(_, slot)| is_evicted(slot)).map(|(index, _)| index).collect()
+}
+
+fn busy(slots: &[ConnectionSlot]) -> Vec<ActiveRequest> {
+    slots.iter().map(|slot| slot.handle().begin_request()).collect()
 }
 
 #[tokio::test(start_paused = true)]
-async fn evicts_the_connection_that_is_idle_longest() {
-    let limiter = ConnectionLimiter::new(3);
-    let busy = limiter.acquire().await;
-    let active = busy.handle().begin_request();
-    advance().await;
-    let first = limiter.acquire().await;
-    let second = limiter.acquire().await;
-    advance().await;
-    first.handle().touch();
-    let mut fourth = Box::pin(limiter.acquire());
-    assert!(futures_util::poll!(&mut fourth).is_pending());
-    assert_eq!(evicted(&[&busy, &first, &second]), [false, false, true]);
-    second.evicted().await;
-    drop(second);
-    advance().await;
-    let fourth = fourth.await;
-    advance().await;
-    drop(active);
-    let mut fifth = Box::pin(limiter.acquire());
-    assert!(futures_util::poll!(&mut fifth).is_pending());
-    assert_eq!(evicted(&[&busy, &first, &fourth]), [false, true, false]);
+async fn silent_peers_evict_only_each_other() {
+    let limiter = limiter();
+    let honest = authenticated(&limiter, "honest", 3).await;
+    let newcomer = unauthenticated(&limiter, OTHER_PEER, 1).await;
+    let mut silent = unauthenticated(&limiter, PEER, 3).await;
+    for _ in 0..50 {
+        let started = Instant::now();
+        let mut next = pin!(limiter.acquire(PEER));
+        let (_, slot) = tokio::join!(
+            async {
+                silent[0].evicted().await;
+                drop(silent.remove(0));
+            },
+            &mut next
+        );
+        assert!(started.elapsed() <= 2 * MIN_UNAUTHENTICATED_TIME, "{:?}", started.elapsed());
+        assert_eq!((evicted(&silent), evicted(&newcomer), evicted(&honest)), (vec![], vec![], vec![]));
+        silent.push(slot);
+    }
 }
 
 #[tokio::test(start_paused = true)]
-async fn waits_until_a_busy_connection_becomes_idle() {
-    let limiter = ConnectionLimiter::new(1);
-    let only = limiter.acquire().await;
-    let active = only.handle().begin_request();
-    let mut next = Box::pin(limiter.acquire());
-    assert!(timeout(Duration::from_secs(60), &mut next).await.is_err());
-    assert_eq!(evicted(&[&only]), [false]);
-    drop(active);
-    assert!(timeout(EVICTION_RETRY * 2, &mut next).await.is_err());
-    assert_eq!(evicted(&[&only]), [true]);
-    drop(only);
-    next.await;
+async fn a_burst_of_connections_evicts_none_that_sends_its_request() {
+    let limiter = limiter();
+    let mut slots = Vec::new();
+    for _ in 0..11 {
+        let slot = limiter.acquire(PEER).await;
+        let handle = slot.handle();
+        tokio::spawn(async move {
+            tokio::time::sleep(MIN_UNAUTHENTICATED_TIME / 2).await;
+            handle.authenticate(&caller("caller"))
+        });
+        slots.push(slot);
+    }
+    assert_eq!(evicted(&slots), [0; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_without_an_authenticated_request_is_closed_after_ten_seconds() {
+    let limiter = limiter();
+    let slots = authenticated(&limiter, "caller", 1).await;
+    let silent = limiter.acquire(PEER).await;
+    let started = Instant::now();
+    silent.evicted().await;
+    assert_eq!(started.elapsed(), UNAUTHENTICATED_TIMEOUT);
+    tokio::time::advance(Duration::from_secs(3600)).await;
+    assert!(slots[0].evicted().now_or_never().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_at_its_limit_loses_its_own_quietest_connection() {
+    let limiter = limiter();
+    let honest = authenticated(&limiter, "honest", 1).await;
+    let mut greedy = authenticated(&limiter, "greedy", 6).await;
+    assert_eq!(evicted(&greedy), [0; 0]);
+    let _running = busy(&greedy[..1]);
+    greedy[1].handle().touch();
+    greedy.extend(authenticated(&limiter, "greedy", 1).await);
+    assert_eq!((greedy.len(), evicted(&greedy), evicted(&honest)), (7, vec![2], vec![]));
+    drop(greedy.remove(2));
+    let _all_running = busy(&greedy);
+    assert_eq!(authenticated(&limiter, "greedy", 1).await.len(), 0, "all of its connections are busy");
+    assert_eq!((evicted(&greedy), evicted(&honest)), (vec![], vec![]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_is_alone_leaves_places_to_the_next_one() {
+    let limiter = limiter();
+    let greedy = authenticated(&limiter, "greedy", 11).await;
+    let _running = busy(&greedy);
+    assert_eq!(authenticated(&limiter, "greedy", 1).await.len(), 0);
+    let first = authenticated(&limiter, "first", 1).await;
+    assert_eq!((first.len(), evicted(&greedy)), (1, vec![]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_caller_takes_the_quietest_place_of_the_one_with_most() {
+    let limiter = limiter();
+    let honest = authenticated(&limiter, "honest", 4).await;
+    let greedy = authenticated(&limiter, "greedy", 6).await;
+    let _full = authenticated(&limiter, "third", 2).await;
+    let _running = busy(&greedy[..2]);
+    assert_eq!(authenticated(&limiter, "new", 1).await.len(), 1);
+    assert_eq!((evicted(&greedy), evicted(&honest)), (vec![2], vec![]));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_is_idle_from_the_end_of_its_last_request() {
-    let limiter = ConnectionLimiter::new(1);
-    let slot = limiter.acquire().await;
+    let slot = limiter().acquire(PEER).await;
     let active = slot.handle().begin_request();
-    assert!(timeout(Duration::from_secs(60), slot.idle_for(Duration::from_secs(5))).await.is_err());
+    let wait = slot.idle_for(Duration::from_secs(5));
+    assert!(tokio::time::timeout(Duration::from_secs(60), wait).await.is_err());
     drop(active);
     let answered = Instant::now();
     slot.idle_for(Duration::from_secs(5)).await;

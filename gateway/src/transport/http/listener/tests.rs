@@ -1,10 +1,12 @@
 //! Hints for bind errors, and connections during shutdown.
 
+use std::net::{IpAddr, Ipv4Addr};
+
 use super::*;
 
 #[tokio::test(start_paused = true)]
 async fn idle_streams_have_time_for_their_result() {
-    let slot = ConnectionLimiter::new(1).acquire().await;
+    let slot = ConnectionLimiter::new(1).acquire(IpAddr::V4(Ipv4Addr::LOCALHOST)).await;
     tokio::time::advance(2 * IDLE_BEFORE_CLOSE).await;
     let stopped = tokio::time::Instant::now();
     wait_until_idle(&slot).await;

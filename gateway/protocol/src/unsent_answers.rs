@@ -1,0 +1,114 @@
+//! The memory of answers that clients haven't read yet.
+//!
+//! The size of an answer is known only when it exists, so the budget can be overdrawn: by the answers of the calls that
+//! were already running. After that, no request of the caller runs until the caller has read some answers.
+
+use std::sync::Arc;
+
+use moongate_model::caller_budget::{BudgetShare, CallerBudget};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::call::{BusyReason, CallError};
+use crate::caller::Caller;
+
+/// One caller's part of the budget: one of this many.
+const PARTS: u64 = 8;
+
+/// Counts the bytes of answers until they are written, per caller and in total.
+#[derive(Debug)]
+pub struct UnsentAnswers {
+    budget: Arc<CallerBudget>,
+    /// Notified whenever an answer was written.
+    sent: Notify,
+}
+
+/// An answer that isn't written yet. Drop it once it is.
+#[derive(Debug)]
+#[must_use = "the answer counts as written when this is dropped"]
+pub struct UnsentAnswer {
+    answers: Arc<UnsentAnswers>,
+    /// `None` only while it is dropped.
+    share: Option<BudgetShare>,
+}
+
+impl UnsentAnswers {
+    /// A budget of `total` bytes, of which one caller can use an eighth.
+    #[must_use]
+    pub fn new(total: u64) -> Arc<Self> {
+        Arc::new(Self { budget: CallerBudget::new(total), sent: Notify::new() })
+    }
+
+    /// A budget without a limit.
+    #[must_use]
+    pub(crate) fn unlimited() -> Arc<Self> {
+        Self::new(u64::MAX)
+    }
+
+    /// Counts an answer of this many bytes.
+    pub fn charge(self: &Arc<Self>, caller: &Caller, bytes: usize) -> UnsentAnswer {
+        UnsentAnswer { answers: Arc::clone(self), share: Some(self.budget.charge(caller, bytes as u64)) }
+    }
+
+    /// True if the caller has to read answers before its next request can run.
+    #[must_use]
+    pub fn is_exceeded(&self, caller: &Caller) -> bool {
+        self.budget.held_by(caller) >= self.part() || self.budget.used() >= self.budget.total()
+    }
+
+    /// The bytes of all unsent answers.
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        self.budget.used()
+    }
+
+    /// Waits until more messages of the caller can be read: until it has less than twice its part. Messages are read for
+    /// longer than calls run, because they can cancel a call or answer its question. Cancel-safe.
+    pub async fn wait_to_read(&self, caller: &Caller) {
+        self.wait_until(|| self.budget.held_by(caller) < self.part().saturating_mul(2)).await;
+    }
+
+    /// One caller's part of the budget.
+    fn part(&self) -> u64 {
+        self.budget.total() / PARTS
+    }
+
+    async fn wait_until(&self, condition: impl Fn() -> bool) {
+        loop {
+            let mut sent = std::pin::pin!(self.sent.notified());
+            sent.as_mut().enable(); // before the check, so that an answer that is written meanwhile isn't missed
+            if condition() {
+                return;
+            }
+            sent.await;
+        }
+    }
+
+    /// Lets a call run, or refuses it. A call over stdio waits: its host started the gateway for itself alone, and a
+    /// host that reads slowly needs no error.
+    ///
+    /// # Errors
+    /// [`CallError::Busy`]: the caller has to read answers first. [`CallError::Cancelled`]: `cancel` was set first.
+    pub(crate) async fn admit(&self, caller: &Caller, cancel: &CancellationToken) -> Result<(), CallError> {
+        match caller {
+            Caller::Local => {
+                let wait = self.wait_until(|| !self.is_exceeded(caller));
+                cancel.run_until_cancelled(wait).await.ok_or(CallError::Cancelled)
+            }
+            Caller::Named(_) | Caller::Address(_) if self.is_exceeded(caller) => {
+                Err(CallError::Busy(BusyReason::UnsentAnswers))
+            }
+            Caller::Named(_) | Caller::Address(_) => Ok(()),
+        }
+    }
+}
+
+impl Drop for UnsentAnswer {
+    fn drop(&mut self) {
+        self.share = None;
+        self.answers.sent.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,255 @@
+//! HTTP clients that use up connections, memory or guesses don't affect other clients.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use moongate_tests::{
+    Http, ResourceUsage, Workspace, initialize_params, request, stateless_request, wait_until,
+};
+use serde_json::{Value, json};
+
+/// The time limit for an answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+
+const GREEDY: (&str, &str) = ("Authorization", "Bearer greedy-token-0123456789");
+const HONEST: (&str, &str) = ("Authorization", "Bearer honest-token-0123456789");
+
+/// A gateway with an admin listener, two tokens and a zoo of plugins; `http` are more lines of `[http]`.
+fn workspace(http: &str) -> Workspace {
+    let workspace = Workspace::new(&format!(
+        r#"
+        [http]
+        listen = "127.0.0.1:0"
+        {http}
+        [[http.auth.tokens]]
+        name = "greedy"
+        token = {{ file = "greedy" }}
+        [[http.auth.tokens]]
+        name = "honest"
+        token = {{ file = "honest" }}
+        [admin]
+        listen = "127.0.0.1:0"
+        [plugins.zoo]
+        source = "@zoo@"
+        [plugins.zoo.limits]
+        timeout = "1h"
+        [plugins.time]
+        source = "@time@"
+        "#
+    ));
+    workspace.write("greedy", "greedy-token-0123456789");
+    workspace.write("honest", "honest-token-0123456789");
+    workspace
+}
+
+/// Sends a 2026-07-28 request with a token on a connection that stays open.
+fn send(stream: &mut TcpStream, token: (&str, &str), method: &str, params: Value) {
+    let name = params["name"].as_str().map(|name| format!("Mcp-Name: {name}\r\n")).unwrap_or_default();
+    let body = stateless_request(1, method, params).to_string();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\n{}: {}\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n\
+         Mcp-Method: {method}\r\n{name}Content-Length: {}\r\n\r\n{body}",
+        token.0,
+        token.1,
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).expect("the gateway reads");
+}
+
+fn connect(http: &Http) -> TcpStream {
+    let stream = TcpStream::connect(http.address()).expect("the gateway listens");
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT)).expect("a timeout");
+    stream
+}
+
+/// Reads until `text` arrives.
+#[track_caller]
+fn read_until(stream: &mut TcpStream, text: &str) -> String {
+    let mut seen = String::new();
+    while !seen.contains(text) {
+        let mut bytes = [0; 4096];
+        let count = stream.read(&mut bytes).expect("an answer");
+        assert!(count > 0, "the connection was closed: {seen}");
+        seen.push_str(&String::from_utf8_lossy(&bytes[..count]));
+    }
+    seen
+}
+
+/// True unless the gateway has closed the connection or sent something.
+fn is_silent(stream: &TcpStream) -> bool {
+    stream.set_nonblocking(true).expect("a socket");
+    let read = stream.peek(&mut [0; 16]);
+    stream.set_nonblocking(false).expect("a socket");
+    read.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+}
+
+#[track_caller]
+fn assert_served(http: &Http, token: (&str, &str)) {
+    let reply = http.post(&[token], &request(1, "initialize", initialize_params("2025-11-25")));
+    assert_eq!(reply.status, 200, "{reply:?}");
+}
+
+#[test]
+fn silent_connections_close_no_connection_of_a_client() {
+    let workspace = workspace("keep_alive = \"1h\"");
+    let http = Http::start(&workspace);
+    let mut kept = connect(&http);
+    send(&mut kept, HONEST, "tools/list", json!({}));
+    read_until(&mut kept, "\"tools\"");
+    let mut listening = connect(&http);
+    let filter = json!({ "notifications": { "toolsListChanged": true } });
+    send(&mut listening, HONEST, "subscriptions/listen", filter);
+    read_until(&mut listening, "notifications/subscriptions/acknowledged");
+    let session = http.open_session(&[HONEST], "2025-11-25");
+    let mut events = connect(&http);
+    let get = format!(
+        "GET /mcp HTTP/1.1\r\nHost: localhost\r\n{}: {}\r\nAccept: text/event-stream\r\nMcp-Session-Id: {session}\r\n\r\n",
+        HONEST.0, HONEST.1
+    );
+    events.write_all(get.as_bytes()).unwrap();
+    read_until(&mut events, "retry:");
+    // More than the places of connections without an authenticated request.
+    let mut silent: Vec<TcpStream> = (0..300).map(|_| connect(&http)).collect();
+    for guess in &mut silent[200..] {
+        let _ = guess.write_all(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer guess\r\n");
+    }
+    for _ in 0..5 {
+        assert_served(&http, HONEST);
+    }
+    let closed = silent[0].read(&mut [0; 16]);
+    assert!(
+        closed.as_ref().is_ok_and(|count| *count == 0) || closed.is_err(),
+        "the oldest of them is closed"
+    );
+    send(&mut kept, HONEST, "tools/list", json!({}));
+    read_until(&mut kept, "\"tools\"");
+    assert!(is_silent(&listening) && is_silent(&events), "streams stay open");
+}
+
+#[test]
+fn one_caller_with_all_its_connections_busy_keeps_no_other_out() {
+    let workspace = workspace("max_connections = 64");
+    let http = Http::start(&workspace);
+    let greedy: Vec<TcpStream> = (0..64)
+        .map(|_| {
+            let mut stream = connect(&http);
+            send(&mut stream, GREEDY, "tools/call", json!({ "name": "zoo_sleep_forever", "arguments": {} }));
+            stream
+        })
+        .collect();
+    let refused = "moongate_refused_requests_total{reason=\"connections\"}";
+    wait_until("its last connections are refused", || http.admin().metric(refused) >= Some(1.0));
+    let mut answered: Vec<&TcpStream> = greedy.iter().filter(|stream| !is_silent(stream)).collect();
+    let mut answer = String::new();
+    answered.pop().expect("a refused one").read_to_string(&mut answer).expect("an answer");
+    assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("busy: too many"), "{answer}");
+    for _ in 0..10 {
+        assert_served(&http, HONEST);
+    }
+    // Its own idle connections make room.
+    drop(greedy);
+    for _ in 0..100 {
+        let mut stream = connect(&http);
+        send(&mut stream, HONEST, "tools/list", json!({}));
+        read_until(&mut stream, "\"tools\"");
+    }
+}
+
+#[test]
+fn answers_that_nobody_reads_have_a_limit() {
+    const SIZE: usize = 8_000_000;
+    /// 64 MiB, and the answers of 16 calls and of those that have ended at the same time.
+    const MAX_KIB: u64 = (64 + 2 * 16 * 8) * 1024;
+    let workspace = workspace("");
+    let http = Http::start(&workspace);
+    let before = ResourceUsage::of(http.pid()).resident;
+    let unread: Vec<TcpStream> = (0..150)
+        .map(|_| {
+            let mut stream = connect(&http);
+            let arguments = json!({ "bytes": SIZE });
+            send(
+                &mut stream,
+                GREEDY,
+                "tools/call",
+                json!({ "name": "zoo_huge_result", "arguments": arguments }),
+            );
+            stream
+        })
+        .collect();
+    wait_until("every call is answered or refused", || unread.iter().all(|stream| !is_silent(stream)));
+    let unsent = http.admin().metric("moongate_unsent_answer_bytes").expect("a gauge");
+    assert!(unsent >= 64.0 * 1024.0 * 1024.0, "the answers are read: {unsent}");
+    let more = ResourceUsage::of(http.pid()).resident - before;
+    assert!(more < MAX_KIB + 400 * 1024, "{more} KiB for {unsent} bytes of answers");
+    let refused = http.post(&[GREEDY], &request(1, "initialize", initialize_params("2025-11-25")));
+    assert_eq!(refused.status, 503, "{refused:?}");
+    assert!(refused.body.contains("too many answers wait to be read"), "{refused:?}");
+    assert_served(&http, HONEST);
+    drop(unread);
+    wait_until("the answers are dropped", || {
+        http.admin().metric("moongate_unsent_answer_bytes") == Some(0.0)
+    });
+    assert_served(&http, GREEDY);
+}
+
+#[test]
+fn guessed_tokens_are_counted_logged_and_slowed_down() {
+    let workspace = workspace("");
+    let http = Http::start(&workspace);
+    let hello = request(1, "initialize", initialize_params("2025-11-25"));
+    let started = Instant::now();
+    for guess in 0..13 {
+        let token = format!("Bearer guess-{guess}");
+        assert_eq!(http.post(&[("Authorization", &token)], &hello).status, 401);
+    }
+    assert_eq!(http.post(&[], &hello).status, 401);
+    assert!(started.elapsed().as_millis() >= 50 + 100 + 200, "the last three are slowed down");
+    assert_served(&http, HONEST);
+    for (reason, count) in [("unknown_token", 13.0), ("missing_token", 1.0)] {
+        let metric = format!("moongate_refused_requests_total{{reason=\"{reason}\"}}");
+        assert_eq!(http.admin().metric(&metric), Some(count));
+    }
+    let log = http.log();
+    let lines = log.lines().filter(|line| line.contains("refused an unknown bearer token")).count();
+    assert!((1..=1 + started.elapsed().as_secs()).contains(&(lines as u64)), "{log}");
+    assert!(log.contains("address=127.0.0.1") && !log.contains("guess-"), "{log}");
+}
+
+#[test]
+fn short_tokens_are_refused_on_public_addresses() {
+    let workspace = workspace("");
+    workspace.write("greedy", "g");
+    for (address, exit) in [("0.0.0.0:0", 78), ("[::]:0", 78)] {
+        let output = workspace.run(&["serve", "--http", address]);
+        assert_eq!(output.status.code(), Some(exit), "{output:?}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains("the token `greedy` is too short"), "{stderr}");
+    }
+    let http = Http::start(&workspace);
+    assert_served(&http, ("Authorization", "Bearer g"));
+}
+
+#[test]
+fn connections_leave_descriptors_free_at_a_low_limit() {
+    let workspace = workspace("");
+    let plain = workspace.command(&["serve"]);
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 128; exec \"$0\" serve"]).arg(plain.get_program()).env_clear();
+    command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let http = Http::spawn(command);
+    let mut greedy = Vec::new();
+    for _ in 0..200 {
+        greedy.push(connect(&http));
+        let mut stream = connect(&http);
+        send(&mut stream, GREEDY, "tools/call", json!({ "name": "zoo_sleep_forever", "arguments": {} }));
+        greedy.push(stream);
+    }
+    for _ in 0..5 {
+        assert_served(&http, HONEST);
+    }
+    assert!(ResourceUsage::of(http.pid()).descriptors < 120, "{:?}", ResourceUsage::of(http.pid()));
+    assert!(!http.log().contains("can't accept"), "{}", http.log());
+}
