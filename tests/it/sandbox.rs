@@ -1,5 +1,6 @@
 //! Grants, limits and isolation of plugins.
 
+mod checks;
 #[cfg(unix)]
 mod directories;
 #[cfg(unix)]

@@ -21,6 +21,8 @@ impl PluginConfig {
             schema_bounds: self.limits.schema_bounds(),
             concurrency: self.limits.concurrency,
             queue: self.limits.queue,
+            timeout: self.limits.timeout,
+            cpu_time: self.limits.cpu_time,
             cancel_grace: self.limits.cancel_grace,
             settings: self.plugin_settings(),
         }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::caller::Caller;
+use crate::cpu_time::CpuTime;
 use crate::json::Json;
 use crate::manifest::JsonMembers;
 
@@ -48,6 +49,8 @@ pub struct CallContext {
     pub sink: Arc<dyn CallSink>,
     /// Records the grants that the call uses and those that are missing. `None` records nothing.
     pub grant_report: Option<Arc<GrantReport>>,
+    /// The processor time that the call has used so far. The gateway's own checks and the plugin add to it.
+    pub cpu_time: Arc<CpuTime>,
 }
 
 impl CallContext {
@@ -65,6 +68,7 @@ impl CallContext {
             round_state: None,
             sink: Arc::new(DiscardSink),
             grant_report: None,
+            cpu_time: Arc::default(),
         }
     }
 

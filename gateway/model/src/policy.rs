@@ -43,6 +43,10 @@ pub struct PluginPolicy {
     pub concurrency: u32,
     /// The number of calls that wait for a running one.
     pub queue: u32,
+    /// The wall-clock time of one call.
+    pub timeout: Duration,
+    /// The CPU time of one call.
+    pub cpu_time: Duration,
     /// The time that a cancelled call gets to clean up, if it checks for cancellation.
     pub cancel_grace: Duration,
     /// The plugin's own settings.
@@ -83,6 +87,8 @@ impl PluginPolicy {
             schema_bounds,
             concurrency,
             queue,
+            timeout,
+            cpu_time,
             cancel_grace,
             settings,
         } = self;
@@ -98,6 +104,8 @@ impl PluginPolicy {
             && *schema_bounds == other.schema_bounds
             && *concurrency == other.concurrency
             && *queue == other.queue
+            && *timeout == other.timeout
+            && *cpu_time == other.cpu_time
             && *cancel_grace == other.cancel_grace
             && settings.is_equivalent_to(&other.settings)
     }

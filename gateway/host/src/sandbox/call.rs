@@ -247,7 +247,7 @@ impl Sandbox {
         }
         let Some(code) = self.code.code() else { return Err(CallError::Replaced.into()) };
         let _running = self.shared.ticker.running();
-        let meter = CpuMeter::new(limits.cpu_time);
+        let meter = CpuMeter::new(limits.cpu_time, Arc::clone(&context.cpu_time));
         let deadline = std::time::Instant::now() + timeout;
         let deps = self.store_deps(CallChanges::new(self.config.id.clone(), inbox), &code);
         let mut lease = None;

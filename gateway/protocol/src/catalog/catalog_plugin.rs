@@ -80,6 +80,8 @@ impl CatalogPlugin {
             schema_bounds: _,
             concurrency: _,
             queue: _,
+            timeout: _,
+            cpu_time: _,
             cancel_grace: _,
             settings: _,
         } = (*self.policy).clone();

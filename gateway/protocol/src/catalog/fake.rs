@@ -29,6 +29,8 @@ pub fn bare_policy(id: &PluginId) -> PluginPolicy {
         schema_bounds: SchemaBounds { max_size: ByteSize::kib(256), max_depth: 64 },
         concurrency: 16,
         queue: 256,
+        timeout: Duration::from_secs(30),
+        cpu_time: Duration::from_secs(10),
         cancel_grace: Duration::from_millis(250),
         settings: PluginSettings::default(),
     }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use jsonschema::{Keyword, PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
+use super::meter;
 use super::pattern::pattern_places;
 
 /// The compiled size of one regular expression, in bytes: enough for a bounded repetition of a large class.
@@ -99,8 +100,9 @@ impl PatternMatcher {
     }
 
     fn matches(&self, value: &Value) -> bool {
-        !value.is_string()
-            || (self.required.iter().all(|part| part.is_valid(value))
+        let Some(text) = value.as_str() else { return true };
+        meter::may_match(self.places.saturating_mul(text.len() as u64))
+            && (self.required.iter().all(|part| part.is_valid(value))
                 && !self.forbidden.iter().any(|part| part.is_valid(value)))
     }
 }

@@ -5,7 +5,7 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
-use super::{MAX_LISTED_STEPS, MAX_PATTERN_STEPS, MAX_STEPS, Schema, SchemaMismatchError, ValueSize};
+use super::{MAX_LISTED_STEPS, MAX_STEPS, Schema, SchemaMismatchError, ValueSize, meter};
 
 /// The maximum number of checks of one value. A large value needs one for each member, because only its first error is
 /// known.
@@ -30,7 +30,7 @@ impl Schema {
         let cost = &self.0.cost;
         let size = ValueSize::of(value);
         if cost.steps(size.nodes) > MAX_STEPS / MAX_CHECKS
-            || cost.pattern_steps(size.bytes) > MAX_PATTERN_STEPS / MAX_CHECKS
+            || cost.name_steps(size.key_bytes) > meter::MAX_MATCH_STEPS / MAX_CHECKS
         {
             return None;
         }
@@ -41,6 +41,9 @@ impl Schema {
         let mut value = value.clone();
         let mut removed = Vec::new();
         for _ in 0..MAX_CHECKS {
+            if meter::is_too_long() || !meter::may_continue() {
+                return None;
+            }
             let mut found = Vec::new();
             if is_small {
                 self.0
@@ -56,7 +59,7 @@ impl Schema {
             found.iter().for_each(|pointer| remove_member(&mut value, pointer));
             removed.append(&mut found);
             if self.0.validator.is_valid(&value) {
-                return Some(removed);
+                return (!meter::is_too_long()).then_some(removed);
             }
         }
         None
