@@ -6,6 +6,7 @@ mod directories;
 #[cfg(unix)]
 mod filesystem;
 mod forged_output;
+mod gateway_memory;
 mod grants;
 mod hostile_mix;
 pub(crate) mod limits;

@@ -24,6 +24,7 @@ impl Config {
             state,
             ca_file,
             concurrency,
+            memory,
             page_size,
             sealing_key,
             plugins: _,
@@ -33,6 +34,7 @@ impl Config {
         } = self;
         let mut keys = [
             ("gateway.concurrency", *concurrency != new.concurrency),
+            ("gateway.memory", *memory != new.memory),
             ("gateway.page_size", *page_size != new.page_size),
             ("gateway.sealing_key", *sealing_key != new.sealing_key),
             ("gateway.cache", *cache != new.cache),

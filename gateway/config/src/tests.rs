@@ -74,6 +74,7 @@ fn reads_every_key() {
         state,
         ca_file,
         concurrency,
+        memory,
         page_size,
         sealing_key,
         plugins,
@@ -87,6 +88,7 @@ fn reads_every_key() {
     assert_eq!(file, goldens_dir().join("gateway.toml"));
     assert_eq!(cache, goldens_dir().join("files/cache"));
     assert_eq!((state, concurrency), (None, 8));
+    assert_eq!(memory, Some(ByteSize::gib(1)));
     assert_eq!(ca_file, Some(goldens_dir().join("files/ca.pem")));
     assert_eq!(page_size.map(NonZeroU32::get), Some(50));
     assert_eq!(sealing_key.unwrap().expose(), "fedcba9876543210fedcba9876543210");

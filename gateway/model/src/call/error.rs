@@ -96,7 +96,7 @@ impl CallError {
             | Self::InvalidOutput(_)
             | Self::NotGranted(_)
             | Self::Directory(_)
-            | Self::Busy(BusyReason::Gateway)
+            | Self::Busy(BusyReason::Gateway | BusyReason::Memory)
             | Self::Replaced
             | Self::Cancelled
             | Self::Internal(_) => None,
@@ -118,6 +118,9 @@ pub enum BusyReason {
     /// The limit of the gateway.
     #[error("the gateway is busy; try again later")]
     Gateway,
+    /// The limit on the memory of all calls.
+    #[error("the gateway is short of memory (`[gateway] memory`); try again later")]
+    Memory,
 }
 
 /// An error that the plugin returned. For a problem that occurs while a tool runs, the tool returns a

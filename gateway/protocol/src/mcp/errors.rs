@@ -231,9 +231,8 @@ impl ErrorAnswer {
             | CallError::InvalidOutput(_)
             | CallError::NotGranted(_)
             | CallError::Directory(_) => Self::both(&message, failed(false)),
-            CallError::Busy(BusyReason::Plugin { .. } | BusyReason::Gateway) | CallError::Replaced => {
-                Self::both(&message, failed(true))
-            }
+            CallError::Busy(BusyReason::Plugin { .. } | BusyReason::Gateway | BusyReason::Memory)
+            | CallError::Replaced => Self::both(&message, failed(true)),
             CallError::Cancelled => Self::error_only(ProtocolError::cancelled()),
             CallError::Internal(_) => Self::error_only(failed(false)),
         }
