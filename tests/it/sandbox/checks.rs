@@ -28,20 +28,24 @@ fn slow_plugin() -> Vec<u8> {
     Plugin::version(1).schema(schema.to_string()).build()
 }
 
-/// A text without a period, whose states the engine can't remember (xorshift, Marsaglia 2003).
-fn word(length: usize) -> String {
-    let mut state = 1_u32;
-    let next = || {
-        state ^= state << 13;
-        state ^= state >> 17;
-        state ^= state << 5;
-        Some(if state & 1 == 0 { 'a' } else { 'b' })
-    };
-    std::iter::from_fn(next).take(length).collect()
-}
+/// Texts that differ and have no period, because the engine remembers what it has seen (xorshift, Marsaglia 2003).
+struct Words(u32);
 
-fn words(count: usize) -> Value {
-    json!({ "words": vec![word(1_000); count] })
+impl Words {
+    fn word(&mut self, length: usize) -> String {
+        let letter = |_| {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 17;
+            self.0 ^= self.0 << 5;
+            if self.0 & 1 == 0 { 'a' } else { 'b' }
+        };
+        (0..length).map(letter).collect()
+    }
+
+    fn arguments(&mut self, count: usize) -> Value {
+        let words: Vec<String> = (0..count).map(|_| self.word(1_000)).collect();
+        json!({ "words": words })
+    }
 }
 
 #[test]
@@ -51,18 +55,19 @@ fn abandoned_checks_leave_processors_and_threads() {
     workspace.write("slow.wasm", slow_plugin());
     let http = Http::start(&workspace);
     let tool = format!("slow_{TOOL}");
+    let mut words = Words(1);
     let before = cpu_time(http.pid());
-    assert_eq!(text(&http.call(&tool, words(20))), "v1");
+    assert_eq!(text(&http.call(&tool, words.arguments(20))), "v1");
     let whole_check = cpu_time(http.pid()) - before;
     let threads = ResourceUsage::of(http.pid()).threads;
 
     let before = cpu_time(http.pid());
     for _ in 0..ABANDONED {
-        drop(http.start_call(&tool, words(20)));
+        drop(http.start_call(&tool, words.arguments(20)));
     }
     // This waits for a thread behind all of them, and another caller isn't delayed meanwhile.
     assert!(text(&http.call("time_get_current_time", json!({ "timezone": "UTC" }))).contains("UTC"));
-    assert_eq!(text(&http.call(&tool, words(4))), "v1");
+    assert_eq!(text(&http.call(&tool, words.arguments(4))), "v1");
     let waiting = || http.admin().metric("moongate_plugin_calls_waiting{plugin=\"slow\"}");
     wait_until("no call waits", || waiting().is_none_or(|calls| calls == 0.0));
     let used = cpu_time(http.pid()) - before;
@@ -78,10 +83,11 @@ fn refuses_a_long_match_before_it_starts() {
     workspace.write("slow.wasm", slow_plugin());
     let http = Http::start(&workspace);
     let tool = format!("slow_{TOOL}");
+    let mut words = Words(1);
     let before = cpu_time(http.pid());
-    let answer = http.call(&tool, json!({ "word": word(540 << 10) }));
+    let answer = http.call(&tool, json!({ "word": words.word(540 << 10) }));
     assert!(answer.to_string().contains("the value is too large for this schema"), "{answer}");
     let used = cpu_time(http.pid()) - before;
     assert!(used < Duration::from_secs(2), "{used:?}");
-    assert_eq!(text(&http.call(&tool, json!({ "word": word(1_000) }))), "v1");
+    assert_eq!(text(&http.call(&tool, json!({ "word": words.word(1_000) }))), "v1");
 }
