@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::metrics::MetricsFormat;
@@ -38,8 +37,8 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 
 /// The state that the listener reports, and its controls.
 pub struct AdminContext {
-    /// The status of the supervisor.
-    pub status: watch::Receiver<Arc<SupervisorStatus>>,
+    /// Reads the current status of the supervisor.
+    pub status: Box<dyn Fn() -> SupervisorStatus + Send + Sync>,
     /// Requests reloads.
     pub reloader: Reloader,
     /// Renders the current metrics.

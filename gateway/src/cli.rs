@@ -10,7 +10,7 @@ use clap::parser::ValueSource;
 use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 use self::error::CommandError;
-use crate::telemetry::{LogFormat, Verbosity, set_stderr_format};
+use crate::telemetry::{LogFormat, Verbosity, WarningDestination, set_stderr_format};
 
 mod admin_client;
 mod call;
@@ -226,11 +226,22 @@ impl Cli {
         };
         match (self.common.quiet, self.common.verbose) {
             (true, _) => Verbosity::Quiet,
+            (false, 0) if self.warning_destination() == WarningDestination::Command => Verbosity::Silent,
             (false, 0) if is_bare => Verbosity::Ungranted,
             (false, 0) if looks => Verbosity::Low,
             (false, 0) => Verbosity::Normal,
             (false, 1) => Verbosity::Verbose,
             (false, _) => Verbosity::Debugging,
+        }
+    }
+
+    /// The destination of warnings: `check` reports them with the other problems.
+    #[must_use]
+    pub fn warning_destination(&self) -> WarningDestination {
+        if matches!(self.verb, CliCommand::Check(_)) {
+            WarningDestination::Command
+        } else {
+            WarningDestination::Log
         }
     }
 

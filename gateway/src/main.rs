@@ -18,7 +18,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(exit) => return exit.into(),
     };
-    let _telemetry = match Telemetry::start(cli.log_format(), cli.verbosity()) {
+    let _telemetry = match Telemetry::start(cli.log_format(), cli.verbosity(), cli.warning_destination()) {
         Ok(telemetry) => telemetry,
         Err(error) => {
             return cli.fail(&error.into(), ExitKind::Usage).into();

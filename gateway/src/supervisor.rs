@@ -305,6 +305,12 @@ impl Supervisor {
         self.status.clone()
     }
 
+    /// Reads the status, with the directories that calls couldn't open.
+    pub fn status_reader(&self) -> impl Fn() -> SupervisorStatus + Send + Sync + 'static {
+        let (status, catalog) = (self.status(), self.catalog());
+        move || status.borrow().with_unavailable_directories(&catalog.borrow())
+    }
+
     /// Requests reloads.
     #[must_use]
     pub fn reloader(&self) -> Reloader {

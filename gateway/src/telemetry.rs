@@ -4,19 +4,25 @@
 //! log lines. Guests' lines have the target `plugin` and name the plugin. `main` starts logging once and keeps the
 //! [`Telemetry`] until the process exits.
 
-use std::fmt;
 use std::io::{self, IsTerminal as _};
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::SubscriberBuilder;
 use tracing_subscriber::fmt::format::{DefaultFields, Format};
-use tracing_subscriber::util::TryInitError;
+use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
+use tracing_subscriber::util::{SubscriberInitExt as _, TryInitError};
+use tracing_subscriber::{EnvFilter, Registry, fmt};
 
+mod collected_warnings;
 mod log_writer;
+mod problems;
 mod stderr;
 
+use collected_warnings::WarningCollector;
 use log_writer::LogWriter;
 
+pub(crate) use collected_warnings::{CollectedWarning, take_collected_warnings};
+pub(crate) use problems::{diagnostic_members, log_failure, log_problems};
 pub use stderr::set_stderr_format;
 pub(crate) use stderr::{json_line, stderr_format};
 
@@ -40,6 +46,8 @@ pub enum LogFormat {
 /// The amount of logging.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Verbosity {
+    /// Nothing: the command reports everything itself.
+    Silent,
     /// Only errors.
     Quiet,
     /// Problems of a plugin that runs without grants: missing grants aren't logged.
@@ -58,6 +66,7 @@ pub enum Verbosity {
 impl Verbosity {
     fn log_filter(self) -> &'static str {
         match self {
+            Self::Silent => "off",
             Self::Quiet => "error",
             Self::Ungranted => "warn,moongate::grants=error,notify=error,wasmtime_wasi_http=error",
             Self::Low => "warn,notify=error,wasmtime_wasi_http=error",
@@ -68,6 +77,15 @@ impl Verbosity {
             Self::Debugging => "debug,moongate=trace,plugin=trace,cranelift=info,wasmtime_wasi_http=error",
         }
     }
+}
+
+/// The destination of warnings and errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WarningDestination {
+    /// Only the log.
+    Log,
+    /// They are also kept for the command, which reports them itself.
+    Command,
 }
 
 /// An error when starting logging.
@@ -93,8 +111,8 @@ pub struct Telemetry {
     _log_writer: LogWriter,
 }
 
-impl fmt::Debug for Telemetry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl std::fmt::Debug for Telemetry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Telemetry")
     }
 }
@@ -106,11 +124,28 @@ impl Telemetry {
     ///
     /// # Errors
     /// A variable contains an invalid filter, or logging was started before.
-    pub fn start(format: LogFormat, verbosity: Verbosity) -> Result<Self, TelemetryError> {
+    pub fn start(
+        format: LogFormat,
+        verbosity: Verbosity,
+        warnings: WarningDestination,
+    ) -> Result<Self, TelemetryError> {
         let filter = filter(verbosity, |name| std::env::var(name).ok())?;
         let log_writer = LogWriter::new(io::stderr(), format);
         let use_colour =
             io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
+        if warnings == WarningDestination::Command {
+            let lines = fmt::layer()
+                .with_writer(log_writer.handle())
+                .with_ansi(use_colour)
+                .log_internal_errors(false);
+            let lines = match format {
+                LogFormat::Text => lines.boxed(),
+                LogFormat::Json => lines.json().flatten_event(true).boxed(),
+            };
+            let subscriber = Registry::default().with(lines.with_filter(filter));
+            init(subscriber.with(WarningCollector.with_filter(LevelFilter::WARN)))?;
+            return Ok(Self { _log_writer: log_writer });
+        }
         let builder: SubscriberBuilder<DefaultFields, Format> = tracing_subscriber::fmt();
         let builder = builder
             .with_env_filter(filter)
@@ -118,17 +153,15 @@ impl Telemetry {
             .with_ansi(use_colour)
             .log_internal_errors(false); // printing them to a closed stderr would end the process
         match format {
-            LogFormat::Text => init(builder.finish()),
-            LogFormat::Json => init(builder.json().flatten_event(true).finish()),
+            LogFormat::Text => init(builder.finish())?,
+            LogFormat::Json => init(builder.json().flatten_event(true).finish())?,
         }
-        .map_err(TelemetryError::Twice)?;
         Ok(Self { _log_writer: log_writer })
     }
 }
 
-fn init(subscriber: impl Into<tracing::Dispatch>) -> Result<(), TryInitError> {
-    use tracing_subscriber::util::SubscriberInitExt as _;
-    subscriber.try_init()
+fn init(subscriber: impl Into<tracing::Dispatch>) -> Result<(), TelemetryError> {
+    subscriber.try_init().map_err(TelemetryError::Twice)
 }
 
 fn filter(

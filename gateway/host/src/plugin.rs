@@ -1,6 +1,7 @@
 //! A loaded plugin: the `Plugin` that the catalog calls.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -118,6 +119,10 @@ impl Plugin for WasmPlugin {
 
     fn peak_memory(&self) -> Option<u64> {
         Some(self.sandbox.code.code()?.peak.load(Ordering::Relaxed))
+    }
+
+    fn unavailable_directories(&self) -> Vec<PathBuf> {
+        self.sandbox.logged_warnings.unavailable_directories()
     }
 
     fn call_tool<'a>(

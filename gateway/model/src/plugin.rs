@@ -4,6 +4,7 @@
 //! `test_support::FakePlugin`.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -39,6 +40,11 @@ pub trait Plugin: fmt::Debug + Send + Sync {
     /// The peak memory of its calls so far, in bytes. `None` if it isn't known.
     fn peak_memory(&self) -> Option<u64> {
         None
+    }
+
+    /// The granted directories that couldn't be opened for the last call.
+    fn unavailable_directories(&self) -> Vec<PathBuf> {
+        Vec::new()
     }
 
     /// Calls a tool. `args` is the caller's JSON object exactly as written; it has been validated.

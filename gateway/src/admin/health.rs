@@ -1,12 +1,11 @@
 //! Readiness: as a status for load balancers and containers, and as lines of text for people.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use moongate_model::text::is_hidden;
 
 use crate::admin::AdminContext;
-use crate::supervisor::status::{PluginIssue, PluginState, SupervisorStatus};
+use crate::supervisor::status::{PluginIssue, PluginState, PluginStatus, SupervisorStatus};
 
 /// The level of detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +57,7 @@ impl Readiness {
         let Some(admin) = admin else {
             return Self(vec![(CheckSeverity::NotReady, "load: in progress".to_owned())]);
         };
-        let status = Arc::clone(&admin.status.borrow());
+        let status = (admin.status)();
         let mut lines = vec![(CheckSeverity::Ok, "load: done".to_owned())];
         lines.push(if admin.draining.is_cancelled() {
             (CheckSeverity::NotReady, "requests: rejected, the gateway is stopping".to_owned())
@@ -67,7 +66,7 @@ impl Readiness {
         });
         lines.push(configuration(&status));
         lines.extend(status.plugins.iter().map(|plugin| {
-            let (severity, state) = state(&plugin.state);
+            let (severity, state) = state(plugin);
             (severity, format!("plugin {}: {state}", plugin.id))
         }));
         Self(lines)
@@ -112,10 +111,18 @@ fn configuration(status: &SupervisorStatus) -> (CheckSeverity, String) {
     }
 }
 
-fn state(state: &PluginState) -> (CheckSeverity, String) {
-    match state {
+fn state(plugin: &PluginStatus) -> (CheckSeverity, String) {
+    match &plugin.state {
         PluginState::Loading => (CheckSeverity::Warning, "loading".to_owned()),
-        PluginState::Serving => (CheckSeverity::Ok, "serving".to_owned()),
+        PluginState::Serving => match &plugin.unavailable_directories[..] {
+            [] => (CheckSeverity::Ok, "serving".to_owned()),
+            missing => {
+                let names: Vec<_> = missing.iter().map(|path| format!("`{}`", path.display())).collect();
+                let line =
+                    format!("serving, but these granted directories can't be opened: {}", names.join(", "));
+                (CheckSeverity::Warning, line)
+            }
+        },
         PluginState::Degraded(PluginIssue { reason, ends_calls: true, .. }) => {
             (CheckSeverity::Warning, format!("degraded, calls fail: {reason}"))
         }

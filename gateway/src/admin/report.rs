@@ -18,8 +18,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 
 use crate::supervisor::status::{
-    ConfigStatus, OfferCounts, PendingChange, PluginAbout, PluginIssue, PluginState, PluginStatus,
-    ReloadCounts, ReloadRecord, SupervisorStatus, WatchMode,
+    ConfigStatus, OfferCounts, PendingChange, PluginAbout, PluginActivity, PluginIssue, PluginState,
+    PluginStatus, ReloadCounts, ReloadRecord, SupervisorStatus, WatchMode,
 };
 
 /// The last second of RFC 3339, in the year 9999.
@@ -95,12 +95,13 @@ pub(super) fn document(status: &SupervisorStatus, process: &ProcessInfo, ready: 
 /// The plugins, in the order of `gateway.toml`.
 ///
 /// - `id`: the key of its table; `source`: its file; `title`, `description`, `version`: from its manifest.
-/// - `state`: `loading`, `serving`, `checking` (it serves, and a change is being read or compiled), `degraded` (an
-///   earlier version serves) or `failed`.
+/// - `state`: `loading`, `serving`, `checking` or `compiling` (it serves, and a change is being checked or compiled),
+///   `degraded` (an earlier version serves) or `failed`.
 /// - `sha256` of the serving code, and `since` when it serves.
 /// - `offers`: the number of `tools`, `resources`, `templates`, `prompts`.
 /// - `trouble`: the problem with its current code or settings: `reason`, `hint`, `retry_at`.
 /// - `waiting`: a change that waits for the operator's approval: the `sha256` of other code, or wider `grants`.
+/// - `unavailable_directories`: the granted directories that couldn't be opened for the last call.
 #[must_use]
 pub fn plugin_documents(status: &SupervisorStatus) -> Vec<Value> {
     status.plugins.iter().map(plugin).collect()
@@ -111,20 +112,24 @@ fn plugin(plugin: &PluginStatus) -> Value {
         id,
         source,
         state,
-        is_checking,
+        activity,
         digest,
         since,
         about,
         offer_counts: offers,
         pending_change: waiting,
+        unavailable_directories,
     } = plugin;
     let about =
         about.as_ref().map(|PluginAbout { title, description, version }| (title, description, version));
     let OfferCounts { tools, resources, templates, prompts } = offers;
     let (state, trouble) = match state {
         PluginState::Loading => ("loading", None),
-        PluginState::Serving if *is_checking => ("checking", None),
-        PluginState::Serving => ("serving", None),
+        PluginState::Serving => match activity {
+            PluginActivity::Idle => ("serving", None),
+            PluginActivity::Checking => ("checking", None),
+            PluginActivity::Compiling => ("compiling", None),
+        },
         PluginState::Degraded(trouble) => ("degraded", Some(trouble)),
         PluginState::Failed(trouble) => ("failed", Some(trouble)),
     };
@@ -145,6 +150,7 @@ fn plugin(plugin: &PluginStatus) -> Value {
             PendingChange::Code(digest) => json!({ "sha256": digest.to_string(), "grants": null }),
             PendingChange::Grants(grants) => json!({ "sha256": null, "grants": grants }),
         }),
+        "unavailable_directories": unavailable_directories.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
     })
 }
 

@@ -140,7 +140,7 @@ impl AdminRouter {
             }
             AdminRoute::Status => {
                 let admin = self.opened()?;
-                let status = Arc::clone(&admin.status.borrow());
+                let status = (admin.status)();
                 let ready = Readiness::of(Some(admin)).is_ready();
                 Ok(document(&report::document(&status, &self.process, ready)))
             }

@@ -14,8 +14,8 @@ use tokio::task::JoinHandle;
 use super::*;
 use crate::supervisor::control::{ReloadCause, ReloadRequest, ReloadResult};
 use crate::supervisor::status::{
-    ConfigStatus, OfferCounts, PendingChange, PluginAbout, PluginIssue, PluginState, PluginStatus,
-    ReloadCounts, ReloadRecord, WatchMode,
+    ConfigStatus, OfferCounts, PendingChange, PluginAbout, PluginActivity, PluginIssue, PluginState,
+    PluginStatus, ReloadCounts, ReloadRecord, WatchMode,
 };
 
 const JSON: &str = "Content-Type: application/json\r\n";
@@ -29,7 +29,7 @@ fn plugin(id: &str, state: PluginState) -> PluginStatus {
         id: id.parse().unwrap(),
         source: PathBuf::from(format!("/plugins/{id}.wasm")),
         state,
-        is_checking: false,
+        activity: PluginActivity::Idle,
         digest: Some(Digest::of(id.as_bytes())),
         since: Some(at(1)),
         about: Some(PluginAbout {
@@ -39,6 +39,7 @@ fn plugin(id: &str, state: PluginState) -> PluginStatus {
         }),
         offer_counts: OfferCounts { tools: 2, ..OfferCounts::default() },
         pending_change: None,
+        unavailable_directories: Vec::new(),
     }
 }
 
@@ -107,9 +108,8 @@ impl TestListener {
     /// Finishes the start.
     fn open(&self, status: SupervisorStatus) -> mpsc::Receiver<ReloadRequest> {
         let (sender, requests) = mpsc::channel(1);
-        let (_, status) = watch::channel(Arc::new(status));
         self.opener.set_started(AdminContext {
-            status,
+            status: Box::new(move || status.clone()),
             reloader: Reloader::new(sender),
             metrics: Box::new(|format| format!("{format:?}\n")),
             draining: self.draining.clone(),
@@ -251,6 +251,7 @@ fn expected_plugins() -> Value {
             "offers": offers(2),
             "trouble": null,
             "waiting": { "sha256": null, "grants": ["env `LANG`"] },
+            "unavailable_directories": [],
         },
         {
             "id": "notes",
@@ -264,6 +265,7 @@ fn expected_plugins() -> Value {
             "offers": offers(2),
             "trouble": trouble("it is truncated"),
             "waiting": null,
+            "unavailable_directories": [],
         },
         {
             "id": "bad",
@@ -277,6 +279,7 @@ fn expected_plugins() -> Value {
             "offers": offers(0),
             "trouble": trouble("not a component"),
             "waiting": null,
+            "unavailable_directories": [],
         },
     ])
 }

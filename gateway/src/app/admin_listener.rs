@@ -72,7 +72,7 @@ impl AdminListener {
             metrics: Arc::clone(metrics),
         };
         self.opener.set_started(AdminContext {
-            status: supervisor.status(),
+            status: Box::new(supervisor.status_reader()),
             reloader: supervisor.reloader(),
             metrics: Box::new(move |format| sources.render(format)),
             draining: draining.clone(),

@@ -125,7 +125,7 @@ impl Call {
         let loaded = configuration::load(common, SupervisorOptions::once()).await?;
         let supervisor = &loaded.supervisor;
         if self.is_known(supervisor) {
-            loaded.report_count(common);
+            loaded.report_kinds(common);
             return self.run_local(supervisor, answers, common).await;
         }
         // A failed plugin may be the reason.

@@ -8,13 +8,17 @@ use moongate_config::{
     ConfigSource, Diagnostic, DirGrant, DirMode, EntryKind, LoadedConfig, PluginConfig, ProcessEnvironment,
     nearest_path,
 };
+use moongate_model::names::PluginId;
+use moongate_model::text::escaped_line;
 use moongate_protocol::catalog::CatalogPlugin;
 use serde_json::{Value, json};
 
 use crate::cli::error::CommandResult;
+use crate::cli::print::MAX_LINE_CHARS;
 use crate::cli::stderr::describe_diagnostic;
 use crate::cli::{CommonOptions, ExitKind, OutputFormat, configuration, print};
 use crate::supervisor::{CatalogTotals, Supervisor, SupervisorOptions};
+use crate::telemetry::{CollectedWarning, take_collected_warnings};
 
 /// Check the configuration and every plugin, and report all problems
 #[derive(Debug, Args)]
@@ -60,6 +64,7 @@ impl Check {
                 problems.extend(grant_mismatches(catalog_plugin, config, state.as_deref()));
                 problems.extend(inaccessible_dirs(config));
             }
+            problems.extend(logged_warnings(&supervisor));
             problems.sort_by_key(|problem| problem.span.as_ref().map_or(0, |place| place.start));
             totals = Some(supervisor.totals());
             problems.extend(without_plugins(supervisor.totals()));
@@ -97,6 +102,25 @@ impl Check {
         let counts = |problem: &Diagnostic| problem.is_error() || self.deny_warnings;
         if problems.iter().any(counts) { ExitKind::Configuration } else { ExitKind::Success }
     }
+}
+
+/// The warnings that were only logged while the plugins were loaded.
+fn logged_warnings(supervisor: &Supervisor) -> Vec<Diagnostic> {
+    let problem = |CollectedWarning { plugin, message }: CollectedWarning| {
+        let message = escaped_line(&message, MAX_LINE_CHARS);
+        let id = plugin.and_then(|plugin| PluginId::new(&plugin).ok());
+        let Some(id) = id else { return Diagnostic::warning(message) };
+        let problem = if message.contains(&format!("`{id}`")) {
+            Diagnostic::warning(message)
+        } else {
+            Diagnostic::warning(format!("plugin `{id}`: {message}"))
+        };
+        match supervisor.plugin_config(&id) {
+            Some(config) => problem.with_span(config.span.clone()),
+            None => problem,
+        }
+    };
+    take_collected_warnings().into_iter().map(problem).collect()
 }
 
 /// Warns of a configuration without plugins, which is valid but probably not intended.

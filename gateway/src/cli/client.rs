@@ -153,6 +153,9 @@ fn reachable_url(listen: SocketAddr) -> String {
     format!("http://{host}:{}{MCP_PATH}", listen.port())
 }
 
+/// Stands for a secret that isn't set. It is as long as any secret has to be.
+const UNSET_SECRET: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
 /// The environment of this process. It records the variables that the configuration uses, because hosts pass on few.
 #[derive(Default)]
 struct RecordingEnvironment(RefCell<BTreeSet<String>>);
@@ -172,6 +175,13 @@ impl Environment for RecordingEnvironment {
             self.0.borrow_mut().insert(name.to_owned());
         }
         Ok(value)
+    }
+
+    /// The host passes on secrets, so this command needs only their names.
+    fn secret(&self, name: &str) -> Result<String, VarError> {
+        let value = self.variable(name).unwrap_or_default();
+        self.0.borrow_mut().insert(name.to_owned());
+        if value.is_empty() { Ok(format!("{name}-{UNSET_SECRET}")) } else { Ok(value) }
     }
 
     fn names(&self) -> Vec<String> {

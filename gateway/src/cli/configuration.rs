@@ -74,30 +74,30 @@ pub(super) async fn load(
 }
 
 impl LoadedGateway {
-    /// Prints the errors, which are the reason if something is missing, and the number of warnings.
+    /// Prints the errors, which are the reason if something is missing, and that there are warnings.
     pub(super) fn report_errors(&self, common: &CommonOptions) {
         let (errors, warnings): (Vec<_>, Vec<_>) =
             self.problems.iter().cloned().partition(Diagnostic::is_error);
         print::diagnostics(&errors, &self.source);
-        report_count(&warnings, &self.source, common);
+        report_kinds(&warnings, &self.source, common);
     }
 
-    /// Prints the number of problems.
-    pub(super) fn report_count(&self, common: &CommonOptions) {
-        report_count(&self.problems, &self.source, common);
+    /// Prints the kinds of problems.
+    pub(super) fn report_kinds(&self, common: &CommonOptions) {
+        report_kinds(&self.problems, &self.source, common);
     }
 }
 
-/// Prints the number of problems and the command that shows them, except with `--quiet`. Only `check` and `serve` show
-/// problems that the command isn't about.
-pub(super) fn report_count(problems: &[Diagnostic], source: &ConfigSource, common: &CommonOptions) {
+/// Prints that there are problems and the command that shows them, except with `--quiet`. Only `check` and `serve` show
+/// problems that the command isn't about; `check` also finds more.
+pub(super) fn report_kinds(problems: &[Diagnostic], source: &ConfigSource, common: &CommonOptions) {
     if problems.is_empty() || common.quiet {
         return;
     }
-    let errors = problems.iter().filter(|problem| problem.is_error()).count();
-    let counts = [(errors, "error"), (problems.len() - errors, "warning")];
-    let counts =
-        counts.iter().filter(|(number, _)| *number > 0).map(|(number, one)| print::count(*number, one));
+    let has_errors = problems.iter().any(Diagnostic::is_error);
+    let has_warnings = problems.iter().any(|problem| !problem.is_error());
+    let kinds = [(has_errors, "errors"), (has_warnings, "warnings")];
+    let kinds = kinds.iter().filter(|(is_there, _)| *is_there).map(|(_, kind)| *kind);
     let file = source.path.to_string_lossy();
     let option = if common.is_config_typed {
         format!(" --config {}", print::shell_word(&file))
@@ -105,8 +105,8 @@ pub(super) fn report_count(problems: &[Diagnostic], source: &ConfigSource, commo
         String::new()
     };
     print::note(&format!(
-        "{} in `{file}`; for details, run `moongate check{option}`",
-        counts.collect::<Vec<_>>().join(" and ")
+        "`{file}` has {}; for details, run `moongate check{option}`",
+        kinds.collect::<Vec<_>>().join(" and ")
     ));
 }
 
@@ -138,16 +138,21 @@ pub(super) async fn load_bare(file: &Path, asked: &[ClientFeature]) -> Result<Su
         Arc::make_mut(plugin).allow.client.extend(asked);
     }
     let supervisor = Supervisor::start(config, SupervisorOptions::once()).await?;
-    let messages = supervisor
-        .problems()
-        .iter()
-        .map(|problem| (format!("`{}`: {}", file.display(), problem.message), problem.hint.as_deref()));
+    let message = |problem: &Diagnostic| format!("`{}`: {}", file.display(), problem.message);
     if supervisor.catalog().borrow().plugins().is_empty() {
         let failure = CommandError::new(ExitKind::Configuration);
-        return Err(messages.fold(failure, |failure, (message, hint)| failure.message(&message, hint)));
+        return Err(supervisor
+            .problems()
+            .iter()
+            .fold(failure, |failure, problem| failure.message(&message(problem), problem.hint.as_deref())));
     }
-    for (message, hint) in messages {
-        print::error(&message, hint);
+    for problem in supervisor.problems() {
+        if problem.is_error() {
+            print::error(&message(problem), problem.hint.as_deref());
+        } else {
+            // The hints of warnings change a configuration, which this plugin doesn't have.
+            print::warning(&message(problem));
+        }
     }
     Ok(supervisor)
 }

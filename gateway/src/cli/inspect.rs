@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use moongate_config::{Config, Credential, LoadedConfig, NeedMatch, PluginConfig, Requested, StateGrant};
-use moongate_model::manifest::{Interfaces, Manifest, RejectedItem, Resource, ResourceTemplate};
+use moongate_model::manifest::{Interfaces, ItemKind, Manifest, RejectedItem, Resource, ResourceTemplate};
 use moongate_model::names::PluginId;
 use moongate_protocol::catalog::CatalogPlugin;
 use serde_json::{Map, Value, json};
@@ -90,7 +90,7 @@ fn configured_target(id: &PluginId, common: &CommonOptions) -> Result<InspectTar
     let Some(mut config) = config else {
         return Err(CommandError::new(ExitKind::Configuration).diagnostics(&problems, &source));
     };
-    configuration::report_count(&problems, &source, common);
+    configuration::report_kinds(&problems, &source, common);
     let names: Vec<String> = config.plugins.iter().map(|plugin| format!("`{}`", plugin.id)).collect();
     config.plugins.retain(|plugin| plugin.id == *id);
     if config.plugins.is_empty() {
@@ -158,6 +158,11 @@ impl<'a> PluginReport<'a> {
         self.manifest.info.instructions.as_deref().is_some_and(|text| !text.trim().is_empty())
     }
 
+    /// True if the configuration hides an item of the plugin.
+    fn is_hidden(&self, kind: ItemKind, name: &str) -> bool {
+        !self.catalog_plugin.policy().filter(kind).offers(name)
+    }
+
     fn document(&self) -> Value {
         let config = self.config;
         let Manifest { info, tools, resources, templates, prompts, rejected: _, has_completions: completes } =
@@ -170,17 +175,21 @@ impl<'a> PluginReport<'a> {
                 "name": tool.name.as_str(), "title": tool.title, "description": tool.description,
                 "input": tool.input_schema.to_value().ok(),
                 "output": tool.output_schema.as_ref().and_then(|schema| schema.to_value().ok()),
+                "hidden": self.is_hidden(ItemKind::Tool, tool.name.as_str()),
             })
         });
         let resources = resources.iter().map(|it| {
             let Resource { uri, name, title, description, mime_type, .. } = it;
-            json!({ "uri": uri.as_str(), "name": name, "title": title, "description": description, "mimeType": mime_type })
+            json!({
+                "uri": uri.as_str(), "name": name, "title": title, "description": description,
+                "mimeType": mime_type, "hidden": self.is_hidden(ItemKind::Resource, uri.as_str()),
+            })
         });
         let templates = templates.iter().map(|it| {
             let ResourceTemplate { uri_template, name, title, description, mime_type, .. } = it;
             json!({
                 "uri": uri_template.as_str(), "name": name, "title": title, "description": description,
-                "mimeType": mime_type,
+                "mimeType": mime_type, "hidden": self.is_hidden(ItemKind::Template, uri_template.as_str()),
             })
         });
         let prompts = prompts.iter().map(|prompt| {
@@ -191,6 +200,7 @@ impl<'a> PluginReport<'a> {
             json!({
                 "name": prompt.name.as_str(), "title": prompt.title, "description": prompt.description,
                 "arguments": arguments.collect::<Vec<_>>(),
+                "hidden": self.is_hidden(ItemKind::Prompt, prompt.name.as_str()),
             })
         });
         let left_out = self.catalog_plugin.left_out().iter().map(|item| {

@@ -31,7 +31,7 @@ Examples:
   moongate list tools --url http://127.0.0.1:8931/mcp
 
 `list plugins` asks the running gateway for the plugins' states if the configuration has an `[admin]` listener. If no \
-gateway responds, and for all other kinds, the command loads the plugins itself.")]
+gateway responds, and for all other kinds, the command loads the plugins itself. Their state is then `usable` or `failed`.")]
 pub(super) struct List {
     /// Kind of items to list [default: all]
     #[arg(value_name = "KIND")]
@@ -192,9 +192,9 @@ fn text(text: &Option<String>) -> Option<Value> {
     text.as_ref().map(|text| json!(text))
 }
 
-/// The plugins as in `/status.json`, except that those loaded by this command don't serve clients.
+/// The plugins as in `/status.json`, except that those loaded by this command are `usable`: they don't serve clients.
 fn plugins(supervisor: &Supervisor) -> Vec<Value> {
-    let mut plugins = admin::plugin_documents(&supervisor.status().borrow());
+    let mut plugins = admin::plugin_documents(&(supervisor.status_reader())());
     for plugin in &mut plugins {
         if plugin["state"] == "serving" {
             plugin["state"] = json!("usable");

@@ -92,6 +92,11 @@ pub(super) fn error(message: &str, hint: Option<&str>) {
     StderrMessages::error(message, "", hint).print();
 }
 
+/// Prints a warning on one line.
+pub(super) fn warning(text: &str) {
+    StderrMessages::warning(text).print();
+}
+
 /// Prints the problems of the configuration.
 pub(super) fn diagnostics(problems: &[Diagnostic], source: &ConfigSource) {
     StderrMessages::diagnostics(problems, source).print();

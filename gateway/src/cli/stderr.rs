@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use tracing::Level;
 
 use super::print::{self, MAX_LINE_CHARS};
-use crate::telemetry::{LogFormat, json_line, stderr_format};
+use crate::telemetry::{LogFormat, diagnostic_members, json_line, stderr_format};
 
 /// The value of `target` in JSON lines, which log lines have, too.
 const TARGET: &str = "moongate::cli";
@@ -47,6 +47,12 @@ impl StderrMessages {
         members.extend(hint.map(|hint| ("hint".to_owned(), hint.into())));
         members.extend((!details.is_empty()).then(|| ("details".to_owned(), details.into())));
         Self::new(text, Level::ERROR, message, members)
+    }
+
+    /// A warning of one line.
+    pub(super) fn warning(text: &str) -> Self {
+        let message = escaped_line(text, MAX_LINE_CHARS);
+        Self::new(format!("warning: {message}\n"), Level::WARN, message, Map::new())
     }
 
     /// A note of one line.
@@ -120,40 +126,6 @@ pub(super) fn describe_diagnostic(problem: &Diagnostic, source: &ConfigSource) -
         members.extend(diagnostic_members(problem, source));
     }
     described
-}
-
-/// The members of a diagnostic besides its severity and message.
-fn diagnostic_members(problem: &Diagnostic, source: &ConfigSource) -> Map<String, Value> {
-    let Diagnostic { severity: _, span: place, message: _, label, hint, related } = problem;
-    let mut members = Map::new();
-    if let Some((line, column)) = place.as_ref().and_then(|place| position(&source.text, place.start)) {
-        members.insert("line".to_owned(), json!(line));
-        members.insert("column".to_owned(), json!(column));
-    }
-    for (name, text) in [("label", label), ("hint", hint)] {
-        if let Some(text) = text {
-            members.insert(name.to_owned(), json!(text));
-        }
-    }
-    let related: Vec<Value> = related
-        .iter()
-        .filter_map(|(place, label)| {
-            let (line, column) = position(&source.text, place.start)?;
-            Some(json!({ "line": line, "column": column, "label": label }))
-        })
-        .collect();
-    if !related.is_empty() {
-        members.insert("related".to_owned(), json!(related));
-    }
-    members
-}
-
-/// The line and column of a byte offset, both starting at one. Columns count characters.
-fn position(text: &str, at: usize) -> Option<(usize, usize)> {
-    let before = text.get(..at)?;
-    let line = before.matches('\n').count() + 1;
-    let start = before.rfind('\n').map_or(0, |end| end + 1);
-    Some((line, before[start..].chars().count() + 1))
 }
 
 #[cfg(test)]

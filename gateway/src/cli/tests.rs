@@ -34,7 +34,7 @@ fn the_help_names_all_exit_codes() {
 #[test]
 fn serve_logs_more_than_other_commands() {
     assert_eq!(read("moongate serve").verbosity(), Verbosity::Normal);
-    assert_eq!(read("moongate check").verbosity(), Verbosity::Low);
+    assert_eq!(read("moongate check").verbosity(), Verbosity::Silent);
     assert_eq!(read("moongate inspect fetch").verbosity(), Verbosity::Low);
     assert_eq!(read("moongate inspect ./fetch.wasm").verbosity(), Verbosity::Ungranted);
     assert_eq!(read("moongate call a_tool").verbosity(), Verbosity::Low);

@@ -9,6 +9,10 @@ use crate::cli::stderr::StderrMessages;
 use crate::cli::{ExitKind, print};
 use crate::telemetry::{LogFormat, set_stderr_format};
 
+/// Options that variables can set, with their short forms.
+const VARIABLES: [(&str, Option<&str>, &str); 2] =
+    [("--log-format", None, "MOONGATE_LOG_FORMAT"), ("--config", Some("-c"), "MOONGATE_CONFIG")];
+
 /// Replaces the user name and password of a URL.
 const REDACTED_MARK: &str = "…";
 
@@ -17,7 +21,7 @@ pub(super) fn report(error: clap::Error) -> ExitKind {
     let arguments: Vec<String> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let is_error = error.use_stderr();
-    let error = improved(error);
+    let error = with_variable(improved(error), &arguments);
     let variable = std::env::var("MOONGATE_LOG_FORMAT").is_ok_and(|format| format == "json");
     let logs_json = is_json(&arguments, "--log-format") || variable;
     if !is_error || !logs_json {
@@ -76,6 +80,22 @@ fn improved(mut error: clap::Error) -> clap::Error {
     if is_of_call && error.kind() == ErrorKind::UnknownArgument && !is_typo_of_suggestion(&error) {
         let tip = StyledStr::from("tool arguments have no dashes: write `name=value`");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    }
+    error
+}
+
+/// The error with the variable as the origin of an invalid value, if no argument sets the option.
+fn with_variable(mut error: clap::Error, arguments: &[String]) -> clap::Error {
+    let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else { return error };
+    let is_set = |word: &String, option: &str| word.split('=').next() == Some(option);
+    let variable = VARIABLES.iter().find(|(option, short, _)| {
+        argument.split(' ').next() == Some(option)
+            && !arguments
+                .iter()
+                .any(|word| is_set(word, option) || short.is_some_and(|short| word.starts_with(short)))
+    });
+    if let Some((_, _, variable)) = variable {
+        error.insert(ContextKind::InvalidArg, ContextValue::String((*variable).to_owned()));
     }
     error
 }

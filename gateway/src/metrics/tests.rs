@@ -14,8 +14,8 @@ use moongate_protocol::server::ServerGauges;
 use serde_json::json;
 
 use crate::supervisor::status::{
-    ConfigStatus, OfferCounts, PluginIssue, PluginState, PluginStatus, ReloadCounts, SupervisorStatus,
-    WatchMode,
+    ConfigStatus, OfferCounts, PluginActivity, PluginIssue, PluginState, PluginStatus, ReloadCounts,
+    SupervisorStatus, WatchMode,
 };
 use moongate_host::{HostGauges, RequestCounts};
 
@@ -53,12 +53,13 @@ fn plugin(id: &str, state: PluginState) -> PluginStatus {
         id: PluginId::new(id).unwrap(),
         source: PathBuf::from("a.wasm"),
         state,
-        is_checking: false,
+        activity: PluginActivity::Idle,
         digest: None,
         since: None,
         about: None,
         offer_counts: OfferCounts::default(),
         pending_change: None,
+        unavailable_directories: Vec::new(),
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use moongate_config::{DirGrant, DirMode, PluginConfig, ReloadPolicy, protected_paths};
 use moongate_model::names::Digest;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout};
 
@@ -122,6 +122,15 @@ pub(super) struct PluginCheck {
     pub(super) rejected: Option<Digest>,
     /// Every plugin's current configuration.
     pub(super) all_configs: Arc<[Arc<PluginConfig>]>,
+    pub(super) compile_started: CompileStarted,
+}
+
+/// Reports that a plugin's code is being compiled.
+#[derive(Debug, Clone)]
+pub(super) struct CompileStarted {
+    /// The plugin's serial number.
+    pub(super) serial: u64,
+    pub(super) sender: mpsc::UnboundedSender<u64>,
 }
 
 /// The result of a check.
@@ -242,7 +251,11 @@ impl PluginCheck {
         let _compiling = permits.compiling.acquire().await;
         let _reading = permits.reading.acquire().await;
         match self.read_if_new(host, permits).await {
-            Ok(file) => self.load(file, permits).await,
+            Ok(file) => {
+                let CompileStarted { serial, sender } = &self.compile_started;
+                let _ = sender.send(*serial); // the reconciler has stopped
+                self.load(file, permits).await
+            }
             Err(finding) => finding,
         }
     }

@@ -16,15 +16,17 @@ use std::time::{Duration, SystemTime};
 
 use moongate_config::PluginConfig;
 use moongate_model::names::{Digest, PluginId};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::backoff::Backoff;
 use super::check::{
-    CheckCause, CheckRequest, CheckResult, CheckScope, ConfigFinding, FileFinding, PluginCheck,
+    CheckCause, CheckRequest, CheckResult, CheckScope, CompileStarted, ConfigFinding, FileFinding,
+    PluginCheck,
 };
 use super::control::RequestNumber;
 use super::plugin_host::{LoadFailure, LoadedCode, LoadedPlugin, Recovery};
-use super::status::PendingChange;
+use super::status::{PendingChange, PluginActivity};
 
 mod check_queue;
 mod versions;
@@ -50,6 +52,8 @@ pub(super) struct ManagedPlugin {
     /// The failure of the active code under its configuration.
     config_failure: Option<FailedCheck>,
     checks: CheckQueue,
+    /// True while the running check compiles code.
+    is_compiling: bool,
     /// The time when the file was first found missing, while it is looked for again.
     missing_since: Option<Instant>,
     /// Code that is always unusable, and the reason.
@@ -172,6 +176,7 @@ impl ManagedPlugin {
             file: FileState::UpToDate,
             config_failure: None,
             checks: CheckQueue::Idle,
+            is_compiling: false,
             missing_since: None,
             unusable_code: None,
             earlier_code: Vec::new(),
@@ -258,6 +263,7 @@ impl ManagedPlugin {
         &mut self,
         now: Instant,
         all_configs: &Arc<[Arc<PluginConfig>]>,
+        compile_started: &mpsc::UnboundedSender<u64>,
     ) -> Option<PluginCheck> {
         if let Some(scope) = self.take_due_retry(now) {
             let cause = CheckCause::Retry;
@@ -271,6 +277,7 @@ impl ManagedPlugin {
             candidate: self.candidate.version().map(|version| version.loaded.digest()),
             rejected: self.unusable_code.as_ref().map(|(digest, _)| *digest),
             all_configs: Arc::clone(all_configs),
+            compile_started: CompileStarted { serial: self.serial, sender: compile_started.clone() },
         })
     }
 
@@ -290,6 +297,20 @@ impl ManagedPlugin {
         }
     }
 
+    /// Brings retries forward, because something that the configuration names has changed, such as a directory that was
+    /// missing.
+    fn retry_at_once(&mut self, now: Instant) {
+        let file = match &mut self.file {
+            FileState::Failed(failed) => Some(failed),
+            FileState::UpToDate | FileState::AwaitsOperator(_) => None,
+        };
+        let failed = file.into_iter().chain(self.config_failure.as_mut());
+        for retry in failed.filter_map(|failed| failed.retry.as_mut()) {
+            retry.at = retry.at.min(now);
+            self.backoff.reset();
+        }
+    }
+
     /// The time of the next scheduled step.
     pub(super) fn due(&self) -> Option<Instant> {
         if self.checks.running().is_some() {
@@ -299,9 +320,18 @@ impl ManagedPlugin {
         retries.chain(self.checks.queued().and_then(|request| request.not_before)).min()
     }
 
-    /// True while a check runs.
-    pub(super) fn is_checking(&self) -> bool {
-        self.checks.running().is_some()
+    /// The step of the running check.
+    pub(super) fn activity(&self) -> PluginActivity {
+        match self.checks.running() {
+            None => PluginActivity::Idle,
+            Some(_) if self.is_compiling => PluginActivity::Compiling,
+            Some(_) => PluginActivity::Checking,
+        }
+    }
+
+    /// Notes that the running check compiles code.
+    pub(super) fn start_compile(&mut self) {
+        self.is_compiling = true;
     }
 
     /// True if a check is running or queued. Retries don't count.
@@ -323,6 +353,7 @@ impl ManagedPlugin {
         now: Instant,
     ) -> CheckEffect {
         let Some(request) = self.checks.finish() else { return CheckEffect::None };
+        self.is_compiling = false;
         self.last_detected = Some(request.detected);
         if !config.is_equivalent_to(&self.config) {
             // Another configuration has replaced the one that was checked.
@@ -495,6 +526,7 @@ impl ManagedPlugin {
             let active =
                 active.flat_map(|active| [Some(&mut active.loaded), active.new_lists.as_mut()]).flatten();
             active.chain(self.candidate.loaded_mut()).for_each(|loaded| loaded.relocate(config));
+            self.retry_at_once(now);
             return ConfigEffect::None;
         }
         let is_other_code = before.source != config.source || before.sha256 != config.sha256;

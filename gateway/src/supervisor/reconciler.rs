@@ -66,6 +66,7 @@ pub(super) struct Reconciler {
     deps: ReconcilerDeps,
     watching: WatchMode,
     check_permits: Arc<CheckPermits>,
+    compile_started: (mpsc::UnboundedSender<u64>, mpsc::UnboundedReceiver<u64>),
     tasks: JoinSet<TaskResult>,
     desired: DesiredConfig,
     /// In configuration order.
@@ -103,6 +104,8 @@ enum Event {
     ReloadRequested(ReloadRequest),
     ReportedByPlugins(BTreeMap<PluginId, ReportedChanges>),
     TaskEnded(Box<TaskResult>),
+    /// The code of the plugin with this serial number is being compiled.
+    CompileStarted(u64),
     /// A deadline has passed.
     Timer,
 }
@@ -140,6 +143,7 @@ impl Reconciler {
             deps,
             watching: WatchMode::Off,
             check_permits: Arc::default(),
+            compile_started: mpsc::unbounded_channel(),
             tasks: JoinSet::new(),
             desired,
             plugins: Vec::new(),
@@ -230,6 +234,7 @@ impl Reconciler {
         tokio::select! {
             Some(event) = watch.next_event() => Event::Watch(event),
             Some(request) = requests.recv() => Event::ReloadRequested(request),
+            Some(serial) = self.compile_started.1.recv() => Event::CompileStarted(serial),
             reported = inbox.take() => Event::ReportedByPlugins(reported),
             Some(result) = self.tasks.join_next() => match result {
                 Ok(result) => Event::TaskEnded(Box::new(result)),
@@ -265,7 +270,7 @@ impl Reconciler {
             });
         }
         for plugin in &mut self.plugins {
-            let Some(check) = plugin.start_check(now, &configs) else { continue };
+            let Some(check) = plugin.start_check(now, &configs, &self.compile_started.0) else { continue };
             let serial = plugin.serial;
             let config = Arc::clone(&check.config);
             let host = Arc::clone(&self.deps.host);

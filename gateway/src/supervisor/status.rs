@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use moongate_model::names::{Digest, PluginId};
+use moongate_protocol::catalog::Catalog;
 
 /// The maximum number of remembered reloads.
 pub const MAX_RELOAD_HISTORY: usize = 20;
@@ -26,6 +27,19 @@ pub struct SupervisorStatus {
     pub reload_counts: ReloadCounts,
     /// The last reloads, newest first, up to [`MAX_RELOAD_HISTORY`].
     pub history: VecDeque<ReloadRecord>,
+}
+
+impl SupervisorStatus {
+    /// The status with the directories that calls to these plugins couldn't open, which can change at any call.
+    pub(super) fn with_unavailable_directories(&self, catalog: &Catalog) -> Self {
+        let mut status = self.clone();
+        for plugin in &mut status.plugins {
+            let serving = catalog.plugin(&plugin.id);
+            plugin.unavailable_directories =
+                serving.map(|serving| serving.plugin().unavailable_directories()).unwrap_or_default();
+        }
+        status
+    }
 }
 
 /// The status of the configuration.
@@ -54,8 +68,8 @@ pub struct PluginStatus {
     pub source: PathBuf,
     /// Its state.
     pub state: PluginState,
-    /// True while its file is read or compiled, or its configuration is checked.
-    pub is_checking: bool,
+    /// The step of a change in progress.
+    pub activity: PluginActivity,
     /// The digest of the active code. `None` if no version is active.
     pub digest: Option<Digest>,
     /// The time when that code became active.
@@ -66,6 +80,19 @@ pub struct PluginStatus {
     pub offer_counts: OfferCounts,
     /// A change that needs a reload request.
     pub pending_change: Option<PendingChange>,
+    /// The granted directories that couldn't be opened for the last call. Calls use the others.
+    pub unavailable_directories: Vec<PathBuf>,
+}
+
+/// The step of a change in progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PluginActivity {
+    /// Nothing is in progress.
+    Idle,
+    /// The file is read, or the code or configuration is checked.
+    Checking,
+    /// New code is compiled.
+    Compiling,
 }
 
 /// A plugin's description of itself.

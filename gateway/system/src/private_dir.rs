@@ -97,7 +97,7 @@ pub struct PrivateFiles {
 /// The treatment of files to which a group had access while the gateway wasn't running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExposedFiles {
-    /// They are deleted.
+    /// They are deleted, except for directories.
     Delete,
     /// They are kept, and only their owner can access them from then on.
     Keep,
@@ -324,12 +324,14 @@ impl PrivateDir {
     }
 
     fn treat_exposed(&self, name: &str, exposed: ExposedFiles) -> io::Result<()> {
+        let meta = rustix::fs::statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let kind = FileType::from_raw_mode(meta.st_mode);
         match exposed {
+            ExposedFiles::Delete if kind == FileType::Directory => Ok(()), // it is never read
             ExposedFiles::Delete => self.remove(name),
             ExposedFiles::Keep => {
-                let meta = rustix::fs::statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
                 let is_own = meta.st_uid == rustix::process::geteuid().as_raw();
-                if !is_own || FileType::from_raw_mode(meta.st_mode) != FileType::RegularFile {
+                if !is_own || kind != FileType::RegularFile {
                     let why = format!("another user put `{name}` there while a group had access; remove it");
                     return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
                 }

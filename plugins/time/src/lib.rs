@@ -23,7 +23,8 @@ pub struct Time;
 /// The settings in `[plugins.time.config]`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 struct Settings {
-    /// The IANA time zone to use if the user names none, such as Europe/Zurich. `${TZ}` is the gateway's. Default: UTC.
+    /// The IANA time zone that the tools' descriptions name as the local one, such as Europe/Zurich. `${TZ}` is the
+    /// machine's. By default, the descriptions advise asking the user.
     local_timezone: Option<String>,
 }
 
@@ -89,26 +90,28 @@ fn failed(tool: &str, message: impl std::fmt::Display) -> ToolError {
 
 /// Adds the local time zone to the description of an argument.
 fn name_local_zone(schema: &mut Schema) {
-    let zone = local_zone();
     if let Some(serde_json::Value::String(description)) = schema.get_mut("description") {
-        description.push_str(&format!(" Use '{zone}' as the local time zone if the user names none."));
+        description.push_str(&match local_zone() {
+            Some(zone) => format!(" Use '{zone}' as the local time zone if the user names none."),
+            None => " If the user names none, ask for it; don't assume UTC.".to_owned(),
+        });
     }
 }
 
-/// The operator's time zone.
-fn local_zone() -> String {
+/// The operator's time zone. A sandbox doesn't have the machine's.
+fn local_zone() -> Option<String> {
     let settings: Settings = config::typed().unwrap_or_else(|error| {
         log::warning(error);
         Settings::default()
     });
-    let name = settings.local_timezone.unwrap_or_else(|| "UTC".to_owned());
+    let name = settings.local_timezone?;
     match Zone::named(&name) {
-        Ok(_) => name,
+        Ok(_) => Some(name),
         Err(error) => {
             log::warning(format_args!(
-                "using UTC, because `local_timezone` in `[plugins.<name>.config]` isn't an IANA time zone such as Europe/Zurich: {error}"
+                "ignoring `local_timezone` in `config`, which isn't an IANA time zone such as Europe/Zurich: {error}"
             ));
-            "UTC".to_owned()
+            None
         }
     }
 }

@@ -50,12 +50,12 @@ async function* ways() {
         const bridge = [path.join(modules, 'mcp-remote/dist/proxy.js'), values.http, '--allow-http', '--transport', 'http-only'];
         const remote = { command: process.execPath, args: bridge, env: process.env, stderr: 'inherit' };
         const label = `mcp-remote-${version('mcp-remote')}`;
-        const oversized = 'not with messages above the size limit, because the bridge stops at the error';
+        const oversized = "messages above the size limit don't work, because the bridge stops at the error";
         const bridged = { ...old, label, unsupported: { oversized } };
         yield* each(bridged, 'stdio-to-http', () => new oldStdio.StdioClientTransport(remote));
         const unsupported = {
             oversized,
-            mirrored: "not with arguments that are sent as headers, which the bridge doesn't write",
+            mirrored: "arguments that are sent as headers don't work, because the bridge doesn't write the headers",
             cancel: 'the bridge forwards the cancellation but keeps its stream open, and only closing the stream cancels'
         };
         const stateless = { ...now, label, unsupported, revisions: ['2026-07-28'] };

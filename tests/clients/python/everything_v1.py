@@ -119,7 +119,7 @@ async def connect(target: Target, revision: str, seen: Seen) -> AsyncIterator[tu
         await session.send_ping()
         client = Sdk(session, revision, seen)
         if target.transport != "stdio":
-            client.oversized = "not with messages above the size limit, because HTTP status 413 ends the client's connection"
+            client.oversized = "messages above the size limit don't work, because HTTP status 413 ends the client's connection"
         yield client, result.protocolVersion
 
 

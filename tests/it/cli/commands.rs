@@ -79,6 +79,25 @@ fn check_fails_on_warnings_with_deny_warnings() {
 }
 
 #[test]
+fn check_reports_warnings_that_other_commands_only_log() {
+    let workspace = Workspace::new("[plugins.time]\nsource = \"@time@\"\nconfig.local_timezone = \"Mars\"\n");
+    let warning = "plugin `time`: ignoring `local_timezone` in `config`";
+    for words in [&["check"][..], &["check", "--quiet"], &["check", "-v"]] {
+        let lenient = workspace.run(words);
+        let report = utf8(&lenient.stderr);
+        assert_eq!(lenient.status.code(), Some(0), "{report}");
+        assert_eq!(report.matches(&format!("warning: {warning}")).count(), 1, "{report}");
+        assert!(report.contains("gateway.toml:2:1"), "{report}");
+        let strict = workspace.run(&[words, &["--deny-warnings"]].concat());
+        assert_eq!(strict.status.code(), Some(78), "{strict:?}");
+        assert!(utf8(&strict.stderr).contains("0 errors, 1 warning in `"), "{strict:?}");
+    }
+    let document = document(&workspace, &["check", "--deny-warnings"], 78);
+    let [problem] = &document["problems"].as_array().unwrap()[..] else { panic!("{document}") };
+    assert!(problem["message"].as_str().unwrap().starts_with(warning), "{document}");
+}
+
+#[test]
 fn check_accepts_the_resolved_configuration_that_it_prints() {
     let workspace = Workspace::new(
         "[http.auth]\ntokens = [{ name = \"ci\", token = { file = \"token.txt\" } }]\n\
@@ -281,7 +300,7 @@ fn call_prints_plugin_logs_with_verbose_and_panics_always() {
 }
 
 #[test]
-fn other_commands_count_problems_that_check_shows() {
+fn other_commands_refer_to_check_for_problems() {
     let workspace = Workspace::new(
         "[plugins.time]\nsource = \"@time@\"\nconfig.zone = \"UTC\"\n[plugins.torn]\nsource = \"torn.wasm\"\n",
     );
@@ -289,8 +308,8 @@ fn other_commands_count_problems_that_check_shows() {
     let config = workspace.config().display().to_string();
     let stderr = |words: &[&str]| utf8(&workspace.run(words).stderr);
     let call = ["call", "time_get_current_time", "timezone=UTC"];
-    let counted = format!("note: 1 error and 1 warning in `{config}`; for details, run `moongate check`\n");
-    assert_eq!(stderr(&call), counted);
+    let noted = format!("note: `{config}` has errors and warnings; for details, run `moongate check`\n");
+    assert_eq!(stderr(&call), noted);
     assert_eq!(stderr(&[&call[..], &["--quiet"]].concat()), "");
     let typed = stderr(&[&call[..], &["--config", &config]].concat());
     assert!(typed.ends_with(&format!("run `moongate check --config {config}`\n")), "{typed}");
@@ -298,7 +317,7 @@ fn other_commands_count_problems_that_check_shows() {
     for words in [&["call", "torn_tool"][..], &["list"]] {
         let shown = stderr(words);
         assert!(shown.contains("torn.wasm") && !shown.contains("zone"), "{words:?}: {shown}");
-        assert!(shown.contains("note: 1 warning in `"), "{words:?}: {shown}");
+        assert!(shown.contains("gateway.toml` has warnings; for details"), "{words:?}: {shown}");
     }
     let all = stderr(&["check"]);
     assert!(all.contains("torn.wasm") && all.contains("zone"), "{all}");

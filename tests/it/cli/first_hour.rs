@@ -266,6 +266,23 @@ fn client_names_only_the_variables_that_are_needed() {
 }
 
 #[test]
+fn client_names_secrets_without_needing_them() {
+    let workspace = Workspace::new(
+        "[http.auth]\ntokens = [{ name = \"ci\", token = { env = \"UNSET_TOKEN\" } }]\n\
+         [plugins.time]\nsource = \"@time@\"\nconfig.key = { env = \"UNSET_KEY\" }\n\
+         [plugins.fetch]\nsource = \"@fetch@\"\nallow.http = [\"https://example.com\"]\n\
+         allow.credentials = [{ origin = \"https://example.com\", headers = { authorization = { env = \"UNSET_API\", prefix = \"Bearer \" } } }]\n",
+    );
+    for host in ["claude-desktop", "claude-code", "cursor", "vscode", "codex", "inspector"] {
+        let output = workspace.run(&["client", host]);
+        let printed = utf8(&output.stdout) + &utf8(&output.stderr);
+        assert!(output.status.success(), "{host}: {printed}");
+        assert!(printed.contains("UNSET_KEY") && printed.contains("UNSET_API"), "{host}: {printed}");
+        assert!(!printed.contains("UNSET_TOKEN") && !printed.contains("0123456789"), "{host}: {printed}");
+    }
+}
+
+#[test]
 fn client_suggests_a_similar_variable() {
     let workspace = Workspace::new(
         "[plugins.time]\nsource = \"@time@\"\n[plugins.time.config]\nzone = \"${MY_TIMEZON}\"\n",

@@ -112,6 +112,30 @@ fn inspects_every_grant_without_secrets() {
 }
 
 #[test]
+fn marks_items_that_the_configuration_hides() {
+    let workspace = Workspace::new(
+        "[plugins.e]\nsource = \"@everything@\"\ntools.deny = [\"test_simple_text\"]\n\
+         prompts.allow = [\"test_simple_prompt\"]\n\
+         resources.deny = [\"test://static-text\", \"test://template/{id}/data\"]\n",
+    );
+    let page = utf8(&workspace.run(&["inspect", "e"]).stdout);
+    let shown = document(&workspace, &["inspect", "e", "--format", "json"]);
+    for (kind, key, name, is_hidden) in [
+        ("tools", "name", "test_simple_text", true),
+        ("tools", "name", "test_image_content", false),
+        ("prompts", "name", "test_simple_prompt", false),
+        ("prompts", "name", "test_prompt_with_image", true),
+        ("resources", "uri", "test://static-text", true),
+        ("resources", "uri", "test://static-binary", false),
+        ("templates", "uri", "test://template/{id}/data", true),
+    ] {
+        let item = shown[kind].as_array().unwrap().iter().find(|item| item[key] == name).unwrap();
+        assert_eq!(item["hidden"], is_hidden, "{item}");
+        assert_eq!(page.contains(&format!("  {name}  (hidden) ")), is_hidden, "{name}: {page}");
+    }
+}
+
+#[test]
 fn explains_files_that_are_not_plugins() {
     let workspace = Workspace::new("");
     for (file, content, expected) in [

@@ -35,6 +35,15 @@ fn accepts_a_single_value_for_a_list() {
 }
 
 #[test]
+fn half_an_emoji_is_replaced_in_json_as_in_requests() {
+    let workspace = Workspace::with_plugin("everything");
+    let arguments = r#"{"region":"cut \ud83d"}"#;
+    let output = workspace.run(&["call", "everything_test_x_mcp_header", "--json", arguments]);
+    assert!(output.status.success(), "{output:?}");
+    assert!(utf8(&output.stdout).contains("region=cut \u{fffd},"), "{output:?}");
+}
+
+#[test]
 fn reports_a_failed_plugin_instead_of_an_unknown_tool() {
     let workspace = Workspace::new("[plugins.time]\nsource = \"@time@\"\nlimits = { memory = \"64KiB\" }\n");
     let output = workspace.run(&["call", "time_get_current_time", "timezone=UTC"]);

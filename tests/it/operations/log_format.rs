@@ -1,8 +1,9 @@
 //! `--log-format json`: every line on stderr is a JSON object with the same members, whatever wrote it.
 
+use std::fs;
 use std::process::Command;
 
-use moongate_tests::{Stdio, Workspace};
+use moongate_tests::{Http, Stdio, Workspace, component};
 use serde_json::{Value, json};
 
 /// A plugin with an unknown setting, which is a warning, and one that can't be loaded.
@@ -68,6 +69,51 @@ fn serve_logs_only_json_lines() {
         assert!(!value.as_str().is_some_and(is_duration_text), "{name}: {value}");
     }
     assert!(durations > 2, "{log}");
+}
+
+#[test]
+fn problems_of_a_reload_have_the_members_of_those_of_a_start() {
+    let workspace = Workspace::new("[plugins.time]\nsource = \"time.wasm\"\n");
+    workspace.write("time.wasm", fs::read(component("time")).unwrap());
+    let http = Http::spawn(workspace.command(&["serve", "--http", "127.0.0.1:0", "--log-format", "json"]));
+    let lines = || objects(&http.log());
+    let line_with = |text: &str| {
+        http.wait_for_log(text);
+        let has = |line: &Value| line["message"].as_str().is_some_and(|message| message.contains(text));
+        lines().into_iter().find(has).unwrap()
+    };
+    workspace.write("gateway.toml", "version = 1\n[plugins.time]\nsorce = \"time.wasm\"\n");
+    let rejected = line_with("unknown key");
+    assert_eq!(rejected["level"], "ERROR", "{rejected}");
+    assert_eq!(rejected["file"], workspace.config().canonicalize().unwrap().to_str().unwrap(), "{rejected}");
+    assert_eq!((&rejected["line"], &rejected["column"]), (&json!(3), &json!(1)), "{rejected}");
+    assert_eq!(rejected["hint"], "did you mean `source`?", "{rejected}");
+    workspace
+        .write("gateway.toml", "version = 1\n[plugins.time]\nsource = \"time.wasm\"\ntools.allow = []\n");
+    let warned = line_with("an empty `allow`");
+    assert_eq!((&warned["level"], &warned["line"]), (&json!("WARN"), &json!(4)), "{warned}");
+    assert!(warned["hint"].is_string(), "{warned}");
+    workspace.write("time.wasm", b"\0asm");
+    let failed = line_with("the earlier version keeps serving");
+    assert_eq!((&failed["level"], &failed["plugin"]), (&json!("WARN"), &json!("time")), "{failed}");
+    assert!(failed["hint"].is_string() && !failed["message"].to_string().contains("hint:"), "{failed}");
+}
+
+#[test]
+fn an_invalid_variable_is_named_instead_of_its_option() {
+    let workspace = Workspace::with_plugin("time");
+    let run = |words: &[&str]| {
+        let mut command = workspace.command(words);
+        let output = command.env("MOONGATE_LOG_FORMAT", "xml").output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let named = run(&["check"]);
+    assert!(named.contains("invalid value 'xml' for 'MOONGATE_LOG_FORMAT'"), "{named}");
+    for words in [&["check", "--log-format", "yaml"][..], &["check", "--log-format=yaml"]] {
+        let named = run(words);
+        assert!(named.contains("invalid value 'yaml' for '--log-format <FORMAT>'"), "{named}");
+    }
 }
 
 #[test]

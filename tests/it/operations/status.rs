@@ -121,6 +121,64 @@ fn health_and_list_report_rejected_config_and_plugins() {
 }
 
 #[test]
+fn a_directory_lost_while_serving_shows_in_health_and_list() {
+    for others in [", { host = \"./others\", guest = \"/others\" }", ""] {
+        let workspace = Workspace::new(
+            &configured("./notes", "")
+                .replace("guest = \"/notes\" }", &format!("guest = \"/notes\" }}{others}")),
+        );
+        workspace.write("notes/a.txt", "hello");
+        workspace.write("others/a.txt", "hello");
+        let http = Http::start(&workspace);
+        let admin = http.admin();
+        let notes = workspace.path().canonicalize().unwrap().join("notes").display().to_string();
+        let health = || output_text(&run_with_admin(&workspace, admin, &["health"]).stdout);
+        let list = || output_text(&run_with_admin(&workspace, admin, &["list", "plugins"]).stdout);
+        assert_eq!(health(), "ready\n");
+        fs::rename(&notes, workspace.path().join("aside")).unwrap();
+        list_notes(&http);
+        assert_eq!(
+            health(),
+            format!(
+                "[!] plugin files: serving, but these granted directories can't be opened: `{notes}`\nready\n"
+            )
+        );
+        assert!(list().contains(&format!("the granted directory `{notes}` can't be opened")), "{}", list());
+        assert_eq!(admin.plugin("files")["unavailable_directories"], json!([notes]));
+        fs::rename(workspace.path().join("aside"), &notes).unwrap();
+        list_notes(&http);
+        assert_eq!(health(), "ready\n");
+        assert_eq!(admin.plugin("files")["unavailable_directories"], json!([]));
+    }
+}
+
+#[test]
+fn a_plugin_starts_once_its_missing_directory_appears() {
+    let workspace = Workspace::new(&configured("./notes", ""));
+    let http = Http::start(&workspace);
+    let admin = http.admin();
+    let state = || admin.plugin("files")["state"].clone();
+    assert_eq!(state(), "failed");
+    // Each retry is later than the one before.
+    let mut retry = Value::Null;
+    for _ in 0..3 {
+        wait_until("the next retry is planned", || {
+            let next = admin.plugin("files")["trouble"]["retry_at"].clone();
+            let is_new = next.is_string() && next != retry;
+            if is_new {
+                retry = next;
+            }
+            is_new
+        });
+    }
+    workspace.write("notes/a.txt", "hello");
+    wait_until("the plugin serves", || state() == "serving");
+    let since = admin.plugin("files")["since"].as_str().unwrap().to_owned();
+    assert!(&*since < retry.as_str().unwrap(), "only a retry found it: {since}, {retry}");
+    assert!(list_notes(&http).to_string().contains("a.txt"));
+}
+
+#[test]
 fn banner_shows_a_call_command_for_this_gateway() {
     let (workspace, http, _) = start();
     let log = http.log();

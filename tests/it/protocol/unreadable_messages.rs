@@ -107,11 +107,55 @@ fn messages_above_the_size_limits_are_answered_with_their_id() {
     assert_eq!(stdio.request_and_wait("ping", json!({}))["result"], json!({}));
 
     let http = Http::start(&workspace);
+    let headers = [("Accept", "application/json"), ("Content-Type", "application/json")];
     for message in long(80 << 10) {
-        let headers = [("Accept", "application/json"), ("Content-Type", "application/json")];
         let reply = http.send("POST", "/mcp", &headers, &message);
         assert_eq!(reply.status, 413, "{reply:?}");
         assert_eq!(reply.json()["id"], 7, "{reply:?}");
+    }
+    // A batch gets an error for each message in revisions with batches, and otherwise one.
+    let answer = br#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+    let [first, last] = long(80 << 10);
+    let batch = [b"[", &first[..], b",", answer, b",", &last, b"]"].concat();
+    for (revision, ids) in [("2025-03-26", json!([7, 7])), ("2025-11-25", json!(null))] {
+        let session = http.open_session(&[], revision);
+        let headers = [&headers[..], &[("Mcp-Session-Id", &*session)]].concat();
+        let reply = http.send("POST", "/mcp", &headers, &batch);
+        assert_eq!(reply.status, 413, "{reply:?}");
+        let answer = reply.json();
+        let found =
+            answer.as_array().map(|answers| answers.iter().map(|answer| answer["id"].clone()).collect());
+        assert_eq!(json!(found.map(Value::Array)), ids, "{revision}: {answer}");
+    }
+}
+
+#[test]
+fn names_with_escapes_are_found_in_unreadable_messages() {
+    let workspace = Workspace::with_plugin("time");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    let unreadable = r#""params":{"x":NaN}"#;
+    let long = format!(r#""params":{{"x":"{}"}}"#, "x".repeat(TOO_LONG));
+    for params in [unreadable, &long] {
+        for (name, method) in [
+            (r"\u0069d", "method"),
+            (r"i\u0064", r"\u006d\u0065\u0074\u0068\u006f\u0064"),
+            (r"\u0069\u0064", r"metho\u0064"),
+        ] {
+            for message in [
+                format!(r#"{{"{name}":7,"{method}":"ping",{params}}}"#),
+                format!(r#"{{{params},"{method}":"ping","{name}":7}}"#),
+            ] {
+                send_line(&mut stdio, message.as_bytes());
+                let answer = stdio.receive();
+                assert_eq!(answer["id"], 7, "{name}: {answer}");
+            }
+        }
+        // Another name, and two ids.
+        for members in [r#""\u0069D":7"#, r#""id\u0020":7"#, r#""\\u0069d":7"#, r#""id":7,"\u0069d":8"#] {
+            send_line(&mut stdio, format!(r#"{{{members},"method":"ping",{params}}}"#).as_bytes());
+            let answer = stdio.receive();
+            assert!(answer["id"].is_null(), "{members}: {answer}");
+        }
     }
 }
 

@@ -113,8 +113,10 @@ fn hidden_items_are_neither_judged_nor_reachable() {
          [plugins.p.prompts]\nallow = [\"Summarise thread\"]\nrename = { \"Summarise thread\" = \"summary\" }\n\
          [plugins.p.resources]\nallow = [\"odd://plain\"]\n";
     let workspace = Workspace::new(&format!("{ODD}allow.client = [\"elicitation\"]\n{allowed}"));
-    let checked = workspace.run(&["check", "--deny-warnings"]);
-    assert!(checked.status.success(), "nothing that isn't offered is judged: {checked:?}");
+    let checked = utf8(&workspace.run(&["check"]).stderr);
+    let mut judged =
+        checked.lines().filter(|line| line.starts_with("warning: ") || line.starts_with("error: "));
+    assert!(judged.all(|line| line.contains("icon")), "nothing that isn't offered is judged: {checked}");
     let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     assert_eq!(listed(&mut stdio, "tools/list", "tools", "name"), ["now"]);
     assert_eq!(listed(&mut stdio, "prompts/list", "prompts", "name"), ["summary"]);
@@ -147,6 +149,7 @@ fn misspelt_denials_refuse_the_plugin() {
         ("tools.deny = [\"admin.tools.lst\"]", "did you mean `admin.tools.list`?"),
         ("prompts.deny = [\"Summarise thred\"]", "did you mean `Summarise thread`?"),
         ("resources.deny = [\"odd://{nam}\"]", "did you mean `odd://{name}`?"),
+        ("resources.deny = [\"od://plain\"]", "did you mean `odd://plain`?"),
     ] {
         let workspace = Workspace::new(&format!("{ODD}{table}\n"));
         let checked = workspace.run(&["check"]);
@@ -154,6 +157,20 @@ fn misspelt_denials_refuse_the_plugin() {
         assert_eq!(checked.status.code(), Some(78), "{table}: {report}");
         assert!(report.contains(meant), "{table}: {report}");
     }
+}
+
+#[test]
+fn a_component_file_gets_its_warnings_without_hints_for_a_configuration() {
+    let workspace = Workspace::new("");
+    let file = component("malformed").display().to_string();
+    let called = workspace.run(&["call", "--plugin", &file, "nobody"]);
+    assert!(!utf8(&called.stderr).contains("[plugins."), "{called:?}");
+    let long = Plugin::version(1).tool(format!("long_{}", "x".repeat(50))).build();
+    workspace.write("a-plugin-with-a-long-name.wasm", long);
+    let listed = workspace.run(&["call", "--plugin", "./a-plugin-with-a-long-name.wasm"]);
+    let printed = utf8(&listed.stderr);
+    assert!(printed.contains("warning: "), "{printed}");
+    assert!(!printed.contains("[plugins."), "{printed}");
 }
 
 #[test]

@@ -21,8 +21,10 @@ const HTTP_KEY: &str = "listen";
 const AUTH_KEY: &str = "tokens";
 const PLUGIN_KEY: &str = "source";
 const ALLOW_KEY: &str = "dirs";
+/// A key of the tables that select items. `rename` is unknown only in the one for resources.
+const SELECTION_KEY: &str = "deny";
 
-const ALIASES: [KeyAlias; 8] = [
+const ALIASES: [KeyAlias; 9] = [
     KeyAlias {
         names: &["mcpServers", "mcp_servers", "servers"],
         tables: &[TOP_LEVEL_KEY],
@@ -64,6 +66,12 @@ const ALIASES: [KeyAlias; 8] = [
         names: &["token"],
         tables: &[TOP_LEVEL_KEY, GATEWAY_KEY, HTTP_KEY, AUTH_KEY],
         hint: "add it to `tokens` in `[http.auth]`: `{ name = \"ci\", token = { env = \"MOONGATE_TOKEN\" } }`",
+        key: None,
+    },
+    KeyAlias {
+        names: &["rename"],
+        tables: &[SELECTION_KEY],
+        hint: "remove it: resources keep their URIs, because results contain them",
         key: None,
     },
     KeyAlias {

@@ -15,6 +15,14 @@ pub trait Environment {
     /// The variable isn't set, or isn't valid Unicode.
     fn variable(&self, name: &str) -> Result<String, VarError>;
 
+    /// The value of the variable `name`, which is a secret. A command that doesn't need secrets can return another one.
+    ///
+    /// # Errors
+    /// The variable isn't set, or isn't valid Unicode.
+    fn secret(&self, name: &str) -> Result<String, VarError> {
+        self.variable(name)
+    }
+
     /// The names of all variables, as far as they are known, to suggest one for a misspelt name.
     fn names(&self) -> Vec<String> {
         Vec::new()
@@ -49,8 +57,27 @@ pub(crate) fn is_single_variable(text: &str) -> bool {
     text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')).is_some_and(is_variable_name)
 }
 
-/// The variable with the time zone. If it is unset or empty, its value is the machine's time zone.
+/// The variable with the time zone. Its value here is always a name, if there is one.
 const TIME_ZONE_VARIABLE: &str = "TZ";
+/// The directory of time zone files, in which each file is named after its zone.
+const TIME_ZONE_DIRECTORY: &str = "/zoneinfo/";
+
+/// The IANA name of the time zone that `TZ` selects: `Europe/Oslo`, `:Europe/Oslo` or a file such as
+/// `/usr/share/zoneinfo/Europe/Oslo` (POSIX.1-2024, 8.3). If it selects none, or the file `/etc/localtime`, it is the
+/// machine's. Rules such as `CET-1CEST` have no name and stay as they are.
+fn time_zone(variable: &str, machine: impl FnOnce() -> Option<String>) -> String {
+    let value = variable.strip_prefix(':').unwrap_or(variable);
+    let name = match value.split_once(TIME_ZONE_DIRECTORY) {
+        Some((_, name)) => {
+            ["posix/", "right/"].into_iter().find_map(|rules| name.strip_prefix(rules)).unwrap_or(name)
+        }
+        None => value,
+    };
+    if matches!(name, "" | "localtime" | "/etc/localtime") {
+        return machine().unwrap_or_else(|| "UTC".to_owned());
+    }
+    name.to_owned()
+}
 
 /// The variables of this process.
 #[derive(Debug, Clone, Copy)]
@@ -59,8 +86,9 @@ pub struct ProcessEnvironment;
 impl Environment for ProcessEnvironment {
     fn variable(&self, name: &str) -> Result<String, VarError> {
         let value = std::env::var(name);
-        if name == TIME_ZONE_VARIABLE && value.as_ref().map_or(true, String::is_empty) {
-            return Ok(iana_time_zone::get_timezone().unwrap_or_else(|_| "UTC".to_owned()));
+        if name == TIME_ZONE_VARIABLE {
+            let machine = || iana_time_zone::get_timezone().ok();
+            return Ok(time_zone(value.as_deref().unwrap_or_default(), machine));
         }
         value
     }
@@ -79,3 +107,6 @@ impl Environment for BTreeMap<String, String> {
         self.keys().cloned().collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

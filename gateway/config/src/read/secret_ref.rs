@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use super::environment::{is_variable_name, nearest_variable};
+use super::environment::{Environment, is_variable_name, nearest_variable};
 use super::paths;
 use super::reader::{ConfigReader, TomlString, TomlTable, TomlValue};
 use crate::model::diagnostic::quoted;
@@ -93,7 +93,7 @@ impl ConfigReader<'_> {
             );
             return Ok(None);
         }
-        let problem = match self.variable(name) {
+        let problem = match self.named_variable(name, |environment, name| environment.secret(name)) {
             Err(problem) => *problem,
             Ok(value) if value.is_empty() => {
                 Diagnostic::error(format!("environment variable `{}` is empty", name.text))
@@ -112,6 +112,14 @@ impl ConfigReader<'_> {
 
     /// The value of the variable that `name` names.
     pub(crate) fn variable(&mut self, name: &TomlString) -> Result<String, Box<Diagnostic>> {
+        self.named_variable(name, |environment, name| environment.variable(name))
+    }
+
+    fn named_variable(
+        &mut self,
+        name: &TomlString,
+        look_up: impl FnOnce(&dyn Environment, &str) -> Result<String, VarError>,
+    ) -> Result<String, Box<Diagnostic>> {
         if !is_variable_name(&name.text) {
             let is_name = name.text.chars().all(|c| c.is_ascii_alphanumeric() || "_-$. ".contains(c));
             let problem = if is_name {
@@ -123,7 +131,7 @@ impl ConfigReader<'_> {
             return Err(Box::new(problem.with_hint("write the name alone, without `$` and `=`")));
         }
         let shown = quoted(&name.text);
-        self.environment.variable(&name.text).map_err(|error| {
+        look_up(self.environment, &name.text).map_err(|error| {
             Box::new(match error {
                 VarError::NotPresent => {
                     let problem = Diagnostic::error(format!("environment variable {shown} isn't set"));

@@ -301,6 +301,11 @@ fn host(text: &str) -> Result<Host<String>, &'static str> {
         Some(_) => None,
         None => address.parse::<Ipv6Addr>().ok(),
     };
+    if address.is_some() && !text.starts_with('[') && ends_like_port(text) {
+        return Err(
+            "put the IPv6 address in brackets, such as \"[2001:db8::1]\", and write no port: `:PORT` would be a part of the address",
+        );
+    }
     let bracketed = address.map(|address| format!("[{address}]"));
     if bracketed.is_none() && text.contains(['/', ':']) {
         return Err(
@@ -310,6 +315,15 @@ fn host(text: &str) -> Result<Host<String>, &'static str> {
     parse_host(bracketed.as_deref().unwrap_or(text)).ok_or(
         "write a host name such as \"example.com\", or an address such as \"192.0.2.1\" or \"2001:db8::1\"",
     )
+}
+
+/// True if an IPv6 address without brackets could also be a shorter address and a port.
+fn ends_like_port(address: &str) -> bool {
+    address.rsplit_once(':').is_some_and(|(address, port)| {
+        port.len() > 1
+            && port.bytes().all(|byte| byte.is_ascii_digit())
+            && address.parse::<Ipv6Addr>().is_ok()
+    })
 }
 
 /// An origin as browsers send it. The error is a hint.

@@ -277,7 +277,7 @@ static PLUGIN: &[Key] = &[
         "portable_schemas",
         ValueKind::Boolean,
         "false",
-        "Simplify the schemas of the plugin's tools, for clients and model APIs that reject parts of JSON Schema. \
+        "Simplify the schemas of the plugin's tools, for clients and model APIs that refuse parts of JSON Schema. \
          Argument schemas then use only what all APIs accept: no references, lists of types, `oneOf`, `const` and the \
          like, and `nullable` for `null`. Result schemas have no references, and no `anyOf` and the like at the top \
          level. Arguments and results are still checked against the plugin's own schemas.",

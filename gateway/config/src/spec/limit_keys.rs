@@ -132,7 +132,7 @@ pub static LIMITS: &[Key] = &[
         "queue",
         ValueKind::Integer(NumberRange { max: 1_000_000, ..NumberRange::any() }),
         "256",
-        "Calls that can wait for a running one to finish. Further calls are rejected as busy.",
+        "Calls that can wait for a running one to finish. Further calls are refused as busy.",
     ),
     optional(
         "state",

@@ -32,7 +32,7 @@ use crate::wasi::http::linker::{HttpParts, HttpView};
 use crate::wasi::http::{HttpState, RequestSender};
 use crate::wasi::keyvalue::StoreAccess;
 use crate::wasi::keyvalue::host::{KeyValueState, KeyValueView};
-use crate::wasi::preopens::{DirectoryError, OpenedDirectories};
+use crate::wasi::preopens::{DirectoryError, OpenedDirectories, new_context};
 
 /// The host's side of one call.
 pub(crate) struct StoreState {
@@ -134,15 +134,18 @@ pub(crate) fn new_store(
     table.set_max_capacity(limits.handles as usize);
     let audit = GrantAudit::new(config.id.clone(), context.grant_report.clone(), logged_warnings)
         .without_directories(opened.unavailable_paths());
+    let mut files =
+        FilesState::new(Arc::clone(config), open_files_for_guest(open_files, config), audit.clone());
+    files.set_preopens(opened.preopens);
     let state = StoreState {
-        wasi: opened.into_context(&config.allow, &output),
+        wasi: new_context(&config.allow, &output),
         table,
         limiter: MemoryLimiter::new(limits, peak_memory, memory),
         cpu_meter: Arc::clone(cpu_meter),
         config: Arc::clone(config),
         contract: ContractState::new(Arc::clone(config), context, deadline, changes, audit.clone()),
         cli: CliState::new(output, audit.clone()),
-        files: FilesState::new(Arc::clone(config), open_files_for_guest(open_files, config), audit.clone()),
+        files,
         http: HttpState::new(sender, audit.clone()),
         key_value: KeyValueState::new(store_access, Arc::clone(config), audit.clone()),
         audit,
@@ -299,12 +302,13 @@ impl StoreState {
             http,
             key_value,
         } = self;
-        *wasi = opened.into_context(&config.allow, cli.output());
+        *wasi = new_context(&config.allow, cli.output());
         limiter.forget_refusals();
         *meter = Arc::clone(cpu_meter);
         *contract = ContractState::new(Arc::clone(config), context, deadline, changes, audit.clone());
         cli.renew(audit.clone());
         files.renew(open_files_for_guest(open_files, config), audit.clone());
+        files.set_preopens(opened.preopens);
         *http = HttpState::new(sender, audit.clone());
         *key_value = KeyValueState::new(store_access, Arc::clone(config), audit.clone());
         *own_audit = audit;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -212,6 +213,46 @@ async fn names_the_silent_directory_if_it_is_known() {
     assert!(is_named(&silent(&config), "/well"));
     config.allow.dirs.clear();
     assert!(openings.timeout_error(&config).is_none());
+}
+
+/// A disk on which another user replaces a directory, or its parent, by a symlink after it was checked.
+struct SwappedAfterCheck {
+    swapped: PathBuf,
+    target: PathBuf,
+}
+
+impl PathResolver for SwappedAfterCheck {
+    fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
+        let checked = fs::canonicalize(path)?;
+        fs::rename(&self.swapped, self.swapped.with_extension("aside"))?;
+        symlink(&self.target, &self.swapped)?;
+        Ok(checked)
+    }
+
+    fn nearest(&self, _: &Path) -> Option<PathBuf> {
+        None
+    }
+}
+
+#[tokio::test]
+async fn a_symlink_that_appears_after_the_check_is_not_followed() {
+    for swapped in ["parent", "parent/own"] {
+        let dir = TempDir::new().unwrap();
+        let root = fs::canonicalize(dir.path()).unwrap();
+        fs::create_dir_all(root.join("parent/own")).unwrap();
+        fs::create_dir_all(root.join("secret/own")).unwrap();
+        let disk = SwappedAfterCheck { swapped: root.join(swapped), target: root.join("secret") };
+        let mut config = super::config(&root, &[]);
+        config.allow.dirs = vec![DirGrant {
+            span: 0..0,
+            host_path: root.join("parent/own"),
+            unresolved_host_path: root.join("parent/own"),
+            guest_path: "/own".to_owned(),
+            mode: DirMode::ReadWrite,
+        }];
+        let opened = DirectoryOpener::with_paths(Arc::new(disk)).open(&Arc::new(config)).await;
+        assert!(matches!(opened.err(), Some(DirectoryError::Failed { .. })), "{swapped}");
+    }
 }
 
 #[tokio::test]

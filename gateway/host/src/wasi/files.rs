@@ -31,6 +31,7 @@ use self::open::OpenRequest;
 use self::quota::{FileQuota, QuotaExceeded};
 use self::streams::{QuotaReader, QuotaWriter};
 use crate::wasi::grant_audit::GrantAudit;
+use crate::wasi::preopens::PreopenedDirectory;
 
 mod directory_operations;
 mod error;
@@ -54,6 +55,7 @@ pub(crate) struct FilesState {
     audit: GrantAudit,
     max_open: u32,
     quota: FileQuota,
+    preopens: Vec<PreopenedDirectory>,
     descriptor_grants: DescriptorGrants,
     lookups: Lookups,
 }
@@ -64,6 +66,7 @@ impl FilesState {
         Self {
             max_open,
             quota: FileQuota::new(&config.limits, max_open, audit.clone()),
+            preopens: Vec::new(),
             descriptor_grants: DescriptorGrants::default(),
             lookups: Lookups::default(),
             config,
@@ -76,6 +79,11 @@ impl FilesState {
     pub(crate) fn renew(&mut self, max_open: u32, audit: GrantAudit) {
         let descriptor_grants = std::mem::take(&mut self.descriptor_grants);
         *self = Self { descriptor_grants, ..Self::new(Arc::clone(&self.config), max_open, audit) };
+    }
+
+    /// Adds the granted directories.
+    pub(crate) fn set_preopens(&mut self, preopens: Vec<PreopenedDirectory>) {
+        self.preopens = preopens;
     }
 
     pub(crate) fn max_open(&self) -> u32 {

@@ -18,6 +18,9 @@ use crate::wasi::preopens::DirectoryError;
 /// only its exceeded limits are worth logging.
 const GRANTS_TARGET: &str = "moongate::grants";
 
+/// The log target of granted directories that can't be opened. `check` reports them itself.
+const DIRECTORIES_TARGET: &str = "moongate::directories";
+
 /// The warnings that were logged for a plugin under one configuration.
 #[derive(Debug, Default)]
 pub(crate) struct LoggedWarnings {
@@ -46,10 +49,12 @@ impl LoggedWarnings {
                 let hint = error.hint(None);
                 match effect {
                     DirectoryEffect::LeftOut => tracing::warn!(
+                        target: DIRECTORIES_TARGET,
                         %plugin,
                         "{error}; calls to `{plugin}` continue without it (hint: {hint})"
                     ),
                     DirectoryEffect::CallsFail => tracing::error!(
+                        target: DIRECTORIES_TARGET,
                         %plugin,
                         "{error}; calls to `{plugin}` fail until it can be opened (hint: {hint})"
                     ),
@@ -66,6 +71,12 @@ impl LoggedWarnings {
             tracing::info!(%plugin, "the granted directory `{}` is available again", display_path(host));
         }
         *logged = now;
+    }
+
+    /// The granted directories that couldn't be opened at the last attempt, as far as they are known.
+    pub(crate) fn unavailable_directories(&self) -> Vec<PathBuf> {
+        let logged = self.unavailable_directories.lock().unwrap_or_else(PoisonError::into_inner);
+        logged.iter().flatten().cloned().collect()
     }
 }
 

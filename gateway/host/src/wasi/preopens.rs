@@ -1,16 +1,17 @@
 //! The WASI context of a call: only the granted directories and variables.
 //!
 //! There are no arguments, no working directory and no network; stdin is empty, and output is captured. Each call has a
-//! new context, so if a granted directory was replaced by another, the call gets the new one. A directory that was
-//! replaced by a symlink isn't opened, because the symlink's target was never compared with the paths that no plugin is
-//! allowed to reach.
+//! new context, so if a granted directory was replaced by another, the call gets the new one. If the path as written
+//! now leads elsewhere, the directory isn't opened, because the new target was never compared with the paths that no
+//! plugin is allowed to reach. Opening follows no symlinks, so none can be put in the way after the check.
 //!
 //! A directory's file system may not respond. So the directory is opened on a blocking thread, within the call's time,
 //! and within the plugin's own limit on such threads, which doesn't affect other plugins (see
 //! [`BlockingLimiter`](moongate_system::blocking::BlockingLimiter)).
 
 use std::collections::{HashMap, VecDeque};
-use std::fs;
+use std::fmt;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -19,11 +20,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use moongate_config::{DirGrant, DirMode, EntryKind, Grants, PluginConfig, nearest_path};
 use moongate_model::names::PluginId;
-use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder};
+use wasmtime_wasi::filesystem::Dir;
+use wasmtime_wasi::{FsPerms, OpenMode, WasiCtx, WasiCtxBuilder};
 
 use crate::diagnostics::output::{CapturedOutput, CapturedStream, EmptyStdin, StdStream};
 use crate::diagnostics::text::display_path;
 use moongate_system::blocking::PluginBlockingLimiters;
+
+mod open_directory;
+
+use open_directory::open_without_symlinks;
 
 /// The maximum number of random bytes that a guest can request at once.
 const MAX_RANDOM_BYTES: u64 = 64 << 10;
@@ -85,6 +91,11 @@ pub(crate) trait PathResolver: Send + Sync {
     /// Resolves a path, following symlinks.
     fn resolve(&self, path: &Path) -> io::Result<PathBuf>;
 
+    /// Opens a directory, without following symlinks.
+    fn open(&self, path: &Path) -> io::Result<File> {
+        open_without_symlinks(path)
+    }
+
     /// An existing directory with a path similar to one that doesn't exist. It reads the parent directories.
     fn nearest(&self, path: &Path) -> Option<PathBuf>;
 }
@@ -118,11 +129,26 @@ struct OpeningInProgress {
     index: AtomicUsize,
 }
 
+/// An open directory that a guest can use.
+#[derive(Clone)]
+pub(crate) struct PreopenedDirectory {
+    pub(crate) directory: Dir,
+    /// Its path inside the sandbox.
+    pub(crate) guest_path: String,
+}
+
+impl fmt::Debug for PreopenedDirectory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { directory: _, guest_path } = self;
+        f.debug_struct("PreopenedDirectory").field("guest_path", guest_path).finish_non_exhaustive()
+    }
+}
+
 /// The opened directories of one configuration.
 #[derive(Default)]
 pub(crate) struct OpenedDirectories {
-    wasi: WasiCtxBuilder,
-    /// Device and inode of the directories. They are read before the directories are opened, so they can only be older.
+    pub(crate) preopens: Vec<PreopenedDirectory>,
+    /// Device and inode of the directories.
     pub(crate) identities: Vec<(u64, u64)>,
     /// The other granted directories. A guest doesn't see them.
     pub(crate) unavailable: VecDeque<DirectoryError>,
@@ -231,24 +257,25 @@ impl OpeningInProgress {
 }
 
 impl OpenedDirectories {
-    /// Opens one more directory. The configuration has its resolved path, and no plugin can change a parent directory,
-    /// so only the operator could have changed it between the check and opening it.
+    /// Opens one more directory, if its path as written still leads to the directory that was checked.
     fn add(&mut self, dir: &DirGrant, paths: &dyn PathResolver) -> Result<(), String> {
-        let DirGrant { host_path: host, guest_path: guest, mode, span: _, unresolved_host_path: _ } = dir;
-        let perms = match mode {
-            DirMode::ReadOnly => FsPerms::ReadOnly,
-            DirMode::ReadWrite => FsPerms::ReadWrite,
+        let DirGrant { host_path: host, guest_path: guest, mode, span: _, unresolved_host_path: named } = dir;
+        let (perms, open_mode) = match mode {
+            DirMode::ReadOnly => (FsPerms::ReadOnly, OpenMode::READ),
+            DirMode::ReadWrite => (FsPerms::ReadWrite, OpenMode::READ | OpenMode::WRITE),
         };
         let reason = |error: io::Error| error.to_string();
-        let resolved = paths.resolve(host).map_err(reason)?;
+        let resolved = paths.resolve(named).map_err(reason)?;
         if resolved != *host {
             return Err(format!(
                 "its path now leads to `{}`; reload to use it, if it can be granted",
                 display_path(&resolved)
             ));
         }
-        let found = fs::metadata(host).map_err(reason)?;
-        self.wasi.preopened_dir(host, guest, perms).map_err(|error| error.root_cause().to_string())?;
+        let opened = paths.open(host).map_err(reason)?;
+        let found = opened.metadata().map_err(reason)?;
+        let directory = Dir::new(opened, perms, open_mode, false);
+        self.preopens.push(PreopenedDirectory { directory, guest_path: guest.clone() });
         self.identities.push((found.dev(), found.ino()));
         Ok(())
     }
@@ -257,20 +284,20 @@ impl OpenedDirectories {
     pub(crate) fn unavailable_paths(&self) -> Arc<[String]> {
         self.unavailable.iter().filter_map(DirectoryError::guest).map(str::to_owned).collect()
     }
+}
 
-    /// The context of one call.
-    pub(crate) fn into_context(mut self, grants: &Grants, output: &Arc<CapturedOutput>) -> WasiCtx {
-        self.wasi
-            .stdin(EmptyStdin(Arc::clone(output)))
-            .stdout(CapturedStream(Arc::clone(output), StdStream::Stdout))
-            .stderr(CapturedStream(Arc::clone(output), StdStream::Stderr))
-            .max_random_size(MAX_RANDOM_BYTES)
-            .allow_tcp(false)
-            .allow_udp(false)
-            .allow_ip_name_lookup(false);
-        if !grants.env.is_empty() {
-            self.wasi.envs(&grants.env);
-        }
-        self.wasi.build()
+/// The context of one call. The granted directories aren't part of it.
+pub(crate) fn new_context(grants: &Grants, output: &Arc<CapturedOutput>) -> WasiCtx {
+    let mut wasi = WasiCtxBuilder::new();
+    wasi.stdin(EmptyStdin(Arc::clone(output)))
+        .stdout(CapturedStream(Arc::clone(output), StdStream::Stdout))
+        .stderr(CapturedStream(Arc::clone(output), StdStream::Stderr))
+        .max_random_size(MAX_RANDOM_BYTES)
+        .allow_tcp(false)
+        .allow_udp(false)
+        .allow_ip_name_lookup(false);
+    if !grants.env.is_empty() {
+        wasi.envs(&grants.env);
     }
+    wasi.build()
 }

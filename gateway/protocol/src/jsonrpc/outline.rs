@@ -13,8 +13,8 @@ use super::{ErrorObject, Id, Incoming, MalformedMessage, MessageKind};
 /// The maximum number of messages of a batch whose ids are kept.
 const MAX_SCANNED_MESSAGES: usize = 1000;
 
-/// The length of the longest member name that has a meaning, in bytes.
-const MAX_NAME_BYTES: usize = 7;
+/// The length of the longest member name that has a meaning, in bytes, if all six characters are escapes.
+const MAX_NAME_BYTES: usize = 6 * 6;
 
 /// The messages of one line or one body, without their contents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -267,6 +267,7 @@ impl OpenMessage {
             (b'"', MemberPosition::Name) => self.name.clear(),
             (b':', MemberPosition::Name) => {
                 self.position = MemberPosition::Value;
+                self.unescape_name();
                 self.ids += usize::from(self.is_id());
             }
             (b',' | b'}' | b']', MemberPosition::Value) => {
@@ -290,6 +291,14 @@ impl OpenMessage {
     fn push_name(&mut self, byte: u8) {
         if self.name.len() <= MAX_NAME_BYTES {
             self.name.push(byte);
+        }
+    }
+
+    /// Replaces escapes in the name, such as in `"\u0069d"`.
+    fn unescape_name(&mut self) {
+        if self.name.contains(&b'\\') {
+            let quoted = [b"\"", &*self.name, b"\""].concat();
+            self.name = serde_json::from_slice::<String>(&quoted).unwrap_or_default().into_bytes();
         }
     }
 

@@ -18,7 +18,7 @@ use crate::session::{EventReader, Session, SseEvent};
 
 use super::headers::{Header, Headers, PROTOCOL_VERSION_HEADER, SESSION_ID_HEADER};
 use super::response_stream::StreamSupport;
-use super::{Server, malformed, stray_error};
+use super::{Server, join_batch, malformed, stray_error, unknown_id};
 
 mod get;
 mod legacy_sse;
@@ -259,18 +259,26 @@ impl Server {
     }
 }
 
-/// The answer to a body of which only the outline is known. A batch gets one error for all its messages: its sender
-/// learns from the HTTP status that none was served.
+/// The answer to a body of which only the outline is known. In a revision with batches, each message of a batch gets its
+/// own error, as in other batches with malformed messages.
 fn refuse_body(outline: MessageOutline, why: &str, session: Option<&Session>) -> Vec<u8> {
     let error = ErrorObject::invalid_request(why);
     match outline.refuse(&error) {
         Err(single) => HttpReply::malformed(single, session, MissingId::Omit).body,
         Ok(Incoming::Single(_)) => Vec::new(), // never: everything is refused
         Ok(Incoming::Batch(entries)) => {
-            for entry in entries.iter().filter_map(|entry| entry.as_ref().err()) {
-                if let Some(session) = session {
-                    session.receive_malformed(entry);
-                }
+            let revision = session.map(|session| session.initialize_params().revision);
+            let unknown = unknown_id(revision);
+            let errors = entries.iter().filter_map(|entry| entry.as_ref().err());
+            let answers: Vec<_> = errors
+                .filter(|error| {
+                    let is_answer = session.is_some_and(|session| session.receive_malformed(error));
+                    error.wants_answer() && !is_answer
+                })
+                .map(|error| malformed(error, unknown))
+                .collect();
+            if !answers.is_empty() && revision.is_some_and(|revision| revision.has(Feature::Batches)) {
+                return join_batch(&answers);
             }
             malformed(&MalformedMessage { id: None, error, kind: MessageKind::Unknown }, MissingId::Omit)
         }

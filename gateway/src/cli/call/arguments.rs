@@ -1,7 +1,7 @@
 //! Parses the arguments of a tool from the command line into a JSON object. Used by `call`.
 
 use anyhow::{Result, bail};
-use moongate_model::json::{self, Json};
+use moongate_model::json::{self, Json, replace_lone_surrogates};
 use serde_json::{Map, Value};
 
 use crate::cli::print;
@@ -16,6 +16,7 @@ use crate::cli::schema_fields::{fields, parse_typed};
 pub(super) fn parse_arguments(whole: Option<&str>, pairs: &[String], schema: Option<&Value>) -> Result<Json> {
     match whole {
         Some(text) => {
+            let text = &*replace_lone_surrogates(text); // as in requests
             let value = match json::parse_strict(text) {
                 Ok(value) => value,
                 Err(error) => {

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use bytesize::ByteSize;
 use moongate_config::{Credential, NeedMatch, Requested};
 use moongate_model::manifest::{
-    GuestCapability, Manifest, Prompt, PromptArgument, RejectedItem, Resource, ResourceTemplate, Tool,
+    GuestCapability, ItemKind, Manifest, Prompt, PromptArgument, RejectedItem, Resource, ResourceTemplate,
+    Tool,
 };
 use moongate_model::text::quotable;
 use serde_json::Value;
@@ -35,17 +36,19 @@ pub(super) fn page(shown: &PluginReport<'_>) -> String {
     let _ = write!(page, "\n{title}\n{}", grants(shown));
     section(&mut page, "settings, set by `config` in the configuration", settings(shown).into_iter());
     section(&mut page, "limits that aren't the defaults", config.limits.non_default().iter().map(limit));
-    section(&mut page, "tools", tools.iter().map(tool));
-    let about = |uri: &str, name: &str, description: Option<&str>| match description.map(summary) {
-        Some(description) => line(uri, &format!("{}: {description}", summary(name))),
-        None => line(uri, &summary(name)),
+    section(&mut page, "tools", tools.iter().map(|it| tool(it, shown)));
+    let about = |kind: ItemKind, uri: &str, name: &str, description: Option<&str>| {
+        let description = description.map(|text| format!(": {}", summary(text))).unwrap_or_default();
+        item_line(kind, uri, &format!("{}{description}", summary(name)), shown)
     };
-    let resource = |it: &Resource| about(it.uri.as_str(), &it.name, it.description.as_deref());
-    let template =
-        |it: &ResourceTemplate| about(it.uri_template.as_str(), &it.name, it.description.as_deref());
+    let resource =
+        |it: &Resource| about(ItemKind::Resource, it.uri.as_str(), &it.name, it.description.as_deref());
+    let template = |it: &ResourceTemplate| {
+        about(ItemKind::Template, it.uri_template.as_str(), &it.name, it.description.as_deref())
+    };
     section(&mut page, "resources", resources.iter().map(resource));
     section(&mut page, "templates", templates.iter().map(template));
-    section(&mut page, "prompts", prompts.iter().map(prompt));
+    section(&mut page, "prompts", prompts.iter().map(|it| prompt(it, shown)));
     section(&mut page, "left out", shown.catalog_plugin.left_out().iter().map(left_out));
     section(&mut page, "exports", shown.interfaces.exports.iter().map(|name| line(name, "")));
     section(&mut page, "imports", shown.interfaces.imports.iter().map(|name| import(name, shown)));
@@ -177,10 +180,17 @@ fn line(name: &str, about: &str) -> String {
     format!("  {}\n", format!("{}  {about}", inline(name)).trim_end())
 }
 
+/// The line of an item, with a mark if the configuration hides it.
+fn item_line(kind: ItemKind, name: &str, about: &str, shown: &PluginReport<'_>) -> String {
+    let mark = if shown.is_hidden(kind, name) { "(hidden) " } else { "" };
+    line(name, &format!("{mark}{about}"))
+}
+
 /// A tool with its arguments.
-fn tool(tool: &Tool) -> String {
+fn tool(tool: &Tool, shown: &PluginReport<'_>) -> String {
     let schema = tool.input_schema.to_value().unwrap_or_default();
-    line(tool.name.as_str(), &summary(&tool.description)) + &members(&schema, 4).concat()
+    item_line(ItemKind::Tool, tool.name.as_str(), &summary(&tool.description), shown)
+        + &members(&schema, 4).concat()
 }
 
 /// An item that can't be offered, with the reason and the fix.
@@ -192,13 +202,13 @@ fn left_out(item: &RejectedItem) -> String {
 }
 
 /// A prompt with its arguments, which are strings.
-fn prompt(prompt: &Prompt) -> String {
+fn prompt(prompt: &Prompt, shown: &PluginReport<'_>) -> String {
     let argument = |argument: &PromptArgument| {
         let PromptArgument { name, title, description, required, .. } = argument;
         let about = description.as_deref().or(title.as_deref());
         format!("    {}\n", schema_fields::line(name, "text", None, *required, about))
     };
-    line(prompt.name.as_str(), &summary(&prompt.description))
+    item_line(ItemKind::Prompt, prompt.name.as_str(), &summary(&prompt.description), shown)
         + &prompt.arguments.iter().map(argument).collect::<String>()
 }
 

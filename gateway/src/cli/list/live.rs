@@ -148,6 +148,9 @@ fn remarks(plugin: &Value) -> Vec<String> {
     let mut remarks: Vec<String> = trouble["reason"].as_str().map(str::to_owned).into_iter().collect();
     remarks.extend(trouble["hint"].as_str().map(|hint| format!("hint: {hint}")));
     remarks.extend(trouble["retry_at"].as_str().map(|at| format!("next retry at {}", utc_time(at))));
+    let missing =
+        plugin["unavailable_directories"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    remarks.extend(missing.map(|path| format!("the granted directory `{path}` can't be opened")));
     let waiting = &plugin["waiting"];
     if let Some(digest) = waiting["sha256"].as_str().and_then(|digest| digest.get(..12)) {
         remarks.push(format!("run `moongate reload` to load new code: {digest}"));

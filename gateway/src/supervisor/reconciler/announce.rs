@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use moongate_config::PluginConfig;
+use moongate_config::{PluginConfig, Severity};
 use moongate_model::names::PluginId;
 use moongate_protocol::catalog::{Catalog, CatalogPlugin};
 
@@ -14,6 +14,7 @@ use crate::supervisor::status::{
     ConfigStatus, OfferCounts, PendingChange, PluginAbout, PluginIssue, PluginState, PluginStatus,
     ReloadCounts, SupervisorStatus, WatchMode,
 };
+use crate::telemetry::log_failure;
 
 use super::{Phase, Reconciler};
 
@@ -76,12 +77,8 @@ impl Reconciler {
             "; the earlier version keeps serving".to_owned()
         };
         let LoadFailure { reason, hint, .. } = failure;
-        let hint = hint.map(|hint| format!(" (hint: {hint})")).unwrap_or_default();
-        if is_active {
-            tracing::warn!(plugin = %id, "{reason}{effect}{hint}");
-        } else {
-            tracing::error!(plugin = %id, "{reason}{effect}{hint}");
-        }
+        let severity = if is_active { Severity::Warning } else { Severity::Error };
+        log_failure(id.as_str(), severity, &format!("{reason}{effect}"), hint.as_deref());
         self.report.counts.failed += 1;
         self.report.add_failure(Some(&id), took, reason);
     }
@@ -166,12 +163,13 @@ fn plugin_status(plugin: &ManagedPlugin, catalog: &Catalog) -> PluginStatus {
         id: id.clone(),
         source: source.clone(),
         state: plugin_state(plugin),
-        is_checking: plugin.is_checking(),
+        activity: plugin.activity(),
         digest: plugin.active().map(|active| active.loaded.digest()),
         since: plugin.active().map(|active| active.since),
         about: catalog.plugin(id).map(|catalog_plugin| about(catalog_plugin)),
         offer_counts: offers(id, catalog),
         pending_change: plugin.waiting(),
+        unavailable_directories: Vec::new(), // they change without an event here
     }
 }
 

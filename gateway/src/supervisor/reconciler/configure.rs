@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use moongate_config::{
-    Config, ConfigSource, Diagnostic, PluginConfig, RenderStyle, WiderGrantsPolicy, render_diagnostics,
+    Config, ConfigSource, Diagnostic, PluginConfig, RenderStyle, Severity, WiderGrantsPolicy,
+    render_diagnostics,
 };
 use moongate_model::names::PluginId;
 use tokio::time::Instant;
@@ -15,6 +16,7 @@ use crate::supervisor::desired_config::{ConfigVerdict, ReadRequest, judge, next_
 use crate::supervisor::managed_plugin::{ConfigEffect, GrantChange, Logged, ManagedPlugin, WaitingConfig};
 use crate::supervisor::reload_report::describe_removal;
 use crate::supervisor::watch::WatchTarget;
+use crate::telemetry::log_problems;
 
 use super::{Reconciler, RetiredCode, retire_delay};
 
@@ -83,10 +85,8 @@ impl Reconciler {
         if self.desired.logged_rejection.as_ref() == Some(&rendered) {
             return;
         }
-        tracing::error!(
-            "rejected the new configuration; the current one stays in effect:\n{}",
-            rendered.trim_end()
-        );
+        let title = "rejected the new configuration; the current one stays in effect";
+        log_problems(title, Severity::Error, problems, source);
         self.desired.logged_rejection = Some(rendered);
         self.report.counts.rejected += 1;
         self.report.add_failure(None, now - read.detected, reason);
@@ -96,7 +96,7 @@ impl Reconciler {
     fn log_warnings(&mut self, problems: &[Diagnostic], source: &ConfigSource) {
         let rendered = render_diagnostics(problems, source, RenderStyle::Plain);
         if !rendered.is_empty() && self.desired.logged_warnings.as_ref() != Some(&rendered) {
-            tracing::warn!("configuration has warnings:\n{}", rendered.trim_end());
+            log_problems("configuration has warnings", Severity::Warning, problems, source);
         }
         self.desired.logged_warnings = Some(rendered);
         self.desired.logged_rejection = None;

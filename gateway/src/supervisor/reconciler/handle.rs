@@ -27,6 +27,11 @@ impl Reconciler {
             Event::ReloadRequested(request) => self.handle_request(request),
             Event::ReportedByPlugins(reported) => self.handle_reports(reported),
             Event::TaskEnded(result) => self.handle_task(*result),
+            Event::CompileStarted(serial) => {
+                if let Some(plugin) = self.find_plugin(serial) {
+                    plugin.start_compile();
+                }
+            }
             Event::Timer => {}
         }
     }

@@ -28,7 +28,7 @@ fn trouble(status: &Value) -> String {
     let plugin = plugins.iter().find(|plugin| plugin["id"] == "p").unwrap();
     match plugin["state"].as_str() {
         Some("degraded") => plugin["trouble"]["reason"].as_str().unwrap().to_owned(),
-        Some("serving" | "checking") => String::new(),
+        Some("serving" | "checking" | "compiling") => String::new(),
         other => panic!("{other:?}: {status}"),
     }
 }

@@ -85,6 +85,7 @@ fn check_warns_of_missing_directories() {
     let near = workspace.path().canonicalize().unwrap().join("bb").display().to_string();
     assert!(output.status.success(), "{message}");
     assert!(message.contains("/b` doesn't exist") && message.contains("gateway.toml:"), "{message}");
+    assert_eq!(message.matches("/b`").count(), 1, "reported twice: {message}");
     assert!(message.contains(&format!("did you mean `{near}`?")), "{message}");
     assert_eq!(workspace.run(&["check", "--deny-warnings"]).status.code(), Some(78));
 }

@@ -81,6 +81,42 @@ fn a_symlink_into_another_plugins_directory_is_not_opened() {
 }
 
 #[test]
+fn a_path_that_leads_elsewhere_needs_a_reload() {
+    // The granted path, or a parent, is missing at the start and appears as a symlink, or is one that is changed.
+    let cases: [(&str, Option<&str>, &str); 4] = [
+        ("later", None, "later"),
+        ("later/sub", None, "later"),
+        ("link", Some("gone"), "link"),
+        ("link", Some("first"), "link"),
+    ];
+    for (granted, target_before, changed) in cases {
+        let workspace = Workspace::new(&format!(
+            "[gateway]\nwatch = false\n[plugins.zoo]\nsource = \"@zoo@\"\nallow.dirs = [\
+             {{ host = \"{granted}\", guest = \"/rw\" }}, {{ host = \"other\", guest = \"/other\" }}]\n"
+        ));
+        let at = |path: &str| workspace.path().join(path);
+        workspace.write("other/a.txt", "other");
+        workspace.write("first/a.txt", "first");
+        workspace.write("second/a.txt", "second");
+        workspace.write("second/sub/a.txt", "second");
+        if let Some(target) = target_before {
+            symlink(target, at(changed)).unwrap();
+        }
+        let http = Http::start(&workspace);
+        if target_before == Some("first") {
+            assert_eq!(read(&http), "first");
+        }
+        let _ = fs::remove_file(at(changed));
+        symlink("second", at(changed)).unwrap();
+        assert!(read(&http).contains("/rw"), "{granted}: followed without a check");
+        assert!(!read(&http).contains("first"), "{granted}: the old target is still granted");
+        reload(&http);
+        wait_until("the new directory is in use", || read(&http) == "second");
+        drop(http);
+    }
+}
+
+#[test]
 fn resolves_a_symlinked_state_directory() {
     let workspace = workspace();
     let at = |path: &str| workspace.path().join(path);

@@ -110,6 +110,25 @@ async fn refuses_a_directory_that_others_can_write() {
 }
 
 #[test]
+fn directories_named_like_entries_are_ignored() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("cache");
+    for name in ["x.cwasm", "x.cwasm.0.tmp"] {
+        fs::create_dir_all(path.join(name)).unwrap();
+        fs::write(path.join(name).join("inside"), "").unwrap();
+    }
+    fs::write(path.join("y.cwasm"), "code of another user").unwrap();
+    // A group had access, so entries are deleted when the directory is opened.
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o2770)).unwrap();
+    let cache = CodeCache::open(&path).unwrap();
+    cache.prune();
+    assert_eq!(
+        ["x.cwasm", "x.cwasm.0.tmp", "y.cwasm"].map(|name| path.join(name).exists()),
+        [true, true, false]
+    );
+}
+
+#[test]
 fn creates_a_private_directory_and_evicts_old_entries() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("a/b");

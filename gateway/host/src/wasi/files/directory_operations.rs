@@ -11,7 +11,6 @@ use wasmtime::component::{Linker, Resource, ResourceType};
 use wasmtime::{Result, StoreContextMut};
 use wasmtime_wasi::filesystem::{Descriptor, Dir, WasiFilesystemView as _};
 use wasmtime_wasi::p2::FsResult;
-use wasmtime_wasi::p2::bindings::filesystem::preopens::Host as _;
 use wasmtime_wasi::p2::bindings::filesystem::types::{
     DescriptorStat, ErrorCode, HostDescriptor as _, MetadataHashValue, NewTimestamp, PathFlags,
 };
@@ -20,6 +19,7 @@ use super::error::system_error;
 use super::{
     FilesCtxView, FilesResult, FilesView, NEW_ENTRY_BYTES, answer, file_modes, open, quota_exceeded,
 };
+use crate::wasi::preopens::PreopenedDirectory;
 
 type Store<'s, T> = StoreContextMut<'s, T>;
 type File = Resource<Descriptor>;
@@ -64,12 +64,14 @@ pub(super) fn add_to_linker<T: FilesView>(linker: &mut Linker<T>) -> Result<()> 
 }
 
 fn get_directories<T: FilesView>(mut store: Store<'_, T>, (): ()) -> Result<(Vec<(File, String)>,)> {
-    let mut files = store.data_mut().files();
-    let directories = files.filesystem().get_directories()?;
+    let files = store.data_mut().files();
     files.state.lookups.listed_preopens = true;
-    for (directory, guest) in &directories {
-        let grant = files.state.config.allow.dirs.iter().position(|grant| grant.guest_path == *guest);
+    let mut directories = Vec::new();
+    for PreopenedDirectory { directory, guest_path } in files.state.preopens.clone() {
+        let grant = files.state.config.allow.dirs.iter().position(|grant| grant.guest_path == guest_path);
+        let directory = files.table.push(Descriptor::Dir(directory))?;
         files.state.descriptor_grants.add_preopen(directory.rep(), grant);
+        directories.push((directory, guest_path));
     }
     Ok((directories,))
 }

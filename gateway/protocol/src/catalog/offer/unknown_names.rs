@@ -14,20 +14,17 @@ const MAX_LISTED_NAMES: usize = 10;
 /// The tables of a plugin's configuration that select items, each with one of the kinds that it selects.
 const SELECTED_KINDS: [ItemKind; 3] = [ItemKind::Tool, ItemKind::Prompt, ItemKind::Resource];
 
-/// The unknown names that are denied. They are errors, because the intended items would be offered. A URI isn't one:
-/// the gateway refuses it as it is written, and the plugin can list it later.
+/// The unknown names that are denied. They are errors, because the intended items would be offered. A URI that a
+/// template covers is known.
 pub(super) fn denied(manifest: &Manifest, policy: &PluginPolicy) -> Vec<OfferWarning> {
     let mut found = Vec::new();
     for kind in SELECTED_KINDS {
         let known = known_names(manifest, kind);
         for name in policy.filter(kind).deny.iter().filter(|name| !known.contains(&name.as_str())) {
-            let problem = unknown_name(&policy.id, kind, "deny", name, &known);
-            let problem = match kind {
-                ItemKind::Tool | ItemKind::Prompt => problem.into_error(),
-                ItemKind::Resource | ItemKind::Template if name.contains('{') => problem.into_error(),
-                ItemKind::Resource | ItemKind::Template if is_covered(manifest, name) => continue,
-                ItemKind::Resource | ItemKind::Template => problem,
-            };
+            if kind == ItemKind::Resource && !name.contains('{') && is_covered(manifest, name) {
+                continue;
+            }
+            let problem = unknown_name(&policy.id, kind, "deny", name, &known).into_error();
             found.push(OfferWarning { problem, item: Some((kind, name.clone())) });
         }
     }

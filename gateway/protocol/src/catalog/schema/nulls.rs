@@ -16,53 +16,77 @@ impl Schema {
     /// as JSON pointers.
     ///
     /// # Errors
-    /// As [`Schema::check`].
+    /// As [`Schema::check`]. The error doesn't mention members that count as absent, unless they are required.
     pub fn check_arguments(&self, value: &Value) -> Result<Vec<String>, SchemaMismatchError> {
         let Err(mismatch) = self.check(value) else { return Ok(Vec::new()) };
-        self.forbidden_nulls(value).ok_or(mismatch)
+        self.forbidden_nulls(value).map_err(|rest| {
+            let rest = rest.and_then(|rest| self.check(&rest).err());
+            rest.unwrap_or(mismatch)
+        })
     }
 
-    /// The members that are `null` and not allowed to be. `None` if the value doesn't match without them either.
-    fn forbidden_nulls(&self, value: &Value) -> Option<Vec<String>> {
+    /// The members that are `null` and not allowed to be.
+    ///
+    /// # Errors
+    /// The value doesn't match without them either. The error is the rest of the value, if it is known.
+    fn forbidden_nulls(&self, value: &Value) -> Result<Vec<String>, Option<Value>> {
         if !has_null_member(value) {
-            return None;
+            return Err(None);
         }
         let cost = &self.0.cost;
         let size = ValueSize::of(value);
         if cost.steps(size.nodes) > MAX_STEPS / MAX_CHECKS
             || cost.name_steps(size.key_bytes) > meter::MAX_MATCH_STEPS / MAX_CHECKS
         {
-            return None;
+            return Err(None);
         }
         let is_small = cost.branches(size.depth).saturating_mul(size.nodes) <= MAX_LISTED_STEPS;
         if !is_small && (cost.has_choices() || cost.branches(size.depth) > MAX_STEPS) {
-            return None;
+            return Err(None);
         }
-        let mut value = value.clone();
+        let mut rest = value.clone();
         let mut removed = Vec::new();
         for _ in 0..MAX_CHECKS {
             if meter::is_too_long() || !meter::may_continue() {
-                return None;
+                return Err(None);
             }
             let mut found = Vec::new();
             if is_small {
                 self.0
                     .validator
-                    .iter_errors(&value)
-                    .for_each(|error| collect_nulls(&error, &value, &mut found));
-            } else if let Err(error) = self.0.validator.validate(&value) {
-                collect_nulls(&error, &value, &mut found);
+                    .iter_errors(&rest)
+                    .for_each(|error| collect_nulls(&error, &rest, &mut found));
+            } else if let Err(error) = self.0.validator.validate(&rest) {
+                collect_nulls(&error, &rest, &mut found);
+            }
+            if found.is_empty() && is_small {
+                return Err(Some(self.without_optional_nulls(value, &rest, &removed)));
             }
             if found.is_empty() {
-                return None;
+                return Err(None);
             }
-            found.iter().for_each(|pointer| remove_member(&mut value, pointer));
+            found.iter().for_each(|pointer| remove_member(&mut rest, pointer));
             removed.append(&mut found);
-            if self.0.validator.is_valid(&value) {
-                return (!meter::is_too_long()).then_some(removed);
+            if self.0.validator.is_valid(&rest) {
+                return if meter::is_too_long() { Err(None) } else { Ok(removed) };
             }
         }
-        None
+        Err(None)
+    }
+
+    /// The value without the removed members, except for those that `rest` is missing because they are required: they
+    /// are reported as `null`.
+    fn without_optional_nulls(&self, value: &Value, rest: &Value, removed: &[String]) -> Value {
+        let required = self.0.validator.iter_errors(rest).filter_map(|error| {
+            let ValidationErrorKind::Required { property } = error.kind() else { return None };
+            let name = property.as_str()?.replace('~', "~0").replace('/', "~1");
+            Some(format!("{}/{name}", error.instance_path()))
+        });
+        let required: Vec<String> = required.collect();
+        let mut kept = value.clone();
+        let optional = removed.iter().filter(|pointer| !required.contains(pointer));
+        optional.for_each(|pointer| remove_member(&mut kept, pointer));
+        kept
     }
 }
 

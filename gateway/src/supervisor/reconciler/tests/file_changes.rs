@@ -8,7 +8,7 @@ use moongate_model::names::{Digest, PluginId};
 use tokio::time::{Instant, sleep};
 
 use crate::supervisor::fake::{SLOW_COMPILE_TIME, TestReconciler};
-use crate::supervisor::status::PluginState;
+use crate::supervisor::status::{PluginActivity, PluginState};
 
 const ONE: &str = "[plugins.a]\nsource = '/a'\n";
 const TWO: &str = "[plugins.a]\nsource = '/a'\n[plugins.b]\nsource = '/b'\n";
@@ -203,8 +203,11 @@ async fn slow_compile_does_not_hold_up_others() {
     gateway.put("/a", "slow new");
     gateway.report("/a").await;
     gateway.put("/b", "known");
-    gateway.status.wait_for(|status| status.plugins[0].is_checking).await.unwrap();
-    assert_eq!((gateway.plugin("a").state, gateway.plugin("b").is_checking), (PluginState::Serving, false));
+    gateway.status.wait_for(|status| status.plugins[0].activity == PluginActivity::Compiling).await.unwrap();
+    assert_eq!(
+        (gateway.plugin("a").state, gateway.plugin("b").activity),
+        (PluginState::Serving, PluginActivity::Idle)
+    );
     let begun = Instant::now();
     gateway.report("/b").await;
     gateway.catalog.mark_unchanged();
@@ -213,7 +216,7 @@ async fn slow_compile_does_not_hold_up_others() {
     assert_eq!(gateway.tools(), ["a_old", "b_known"]);
     gateway.settle().await;
     assert_eq!(gateway.tools(), ["a_new", "b_known"]);
-    assert!(!gateway.plugin("a").is_checking);
+    assert_eq!(gateway.plugin("a").activity, PluginActivity::Idle);
 }
 
 #[tokio::test(start_paused = true)]

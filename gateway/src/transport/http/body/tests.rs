@@ -68,3 +68,18 @@ fn parses_accept_headers() {
         assert_eq!(check(&[json.clone(), (ACCEPT, bad)]), Err(Rejection::Accept), "{bad}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_stops_is_refused_after_30_seconds() {
+    let started = tokio::time::Instant::now();
+    let body = || {
+        let start =
+            futures_util::stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"{\"jsonrpc\""))]);
+        Body::from_stream(start.chain(futures_util::stream::pending()))
+    };
+    let message = read_message(&HeaderMap::new(), body(), 1 << 20).await;
+    assert_eq!(message.err(), Some(Rejection::BodyTimeout));
+    assert_eq!(started.elapsed(), BODY_TIMEOUT);
+    assert_eq!(read(&HeaderMap::new(), body(), 1 << 20).await.err(), Some(Rejection::BodyTimeout));
+    assert_eq!(Rejection::BodyTimeout.status(), 408);
+}

@@ -58,9 +58,14 @@ fn null_counts_as_absent_where_it_is_not_allowed() {
         (json!({ "name": null }), "`name` must be of type string, not null"),
         (json!({ "name": "x", "nmae": null }), "`nmae` is unknown (did you mean `name`?)"),
         (json!({ "name": "x", "list": [null] }), "`/list/0` must be of type object, not null"),
+        (json!({ "name": 1, "count": null }), "`name` must be of type string, not number"),
         (
-            json!({ "name": 1, "count": null }),
-            "`name` must be of type string, not number; `count` must be of type integer, not null",
+            json!({ "name": "x", "count": 0, "kind": null, "nested": { "x": null } }),
+            "`count` must be at least 1",
+        ),
+        (
+            json!({ "name": null, "count": "1", "kind": null }),
+            "`name` must be of type string, not null; `count` must be of type integer, not string",
         ),
     ] {
         assert_eq!(absent(&schema, &value).unwrap_err(), message, "{value}");
