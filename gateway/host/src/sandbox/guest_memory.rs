@@ -67,7 +67,10 @@ impl<T> GuestMemory<T> {
     ) -> Option<InstanceMemory<T>> {
         let amount = INSTANCE_OVERHEAD + typical.bytes();
         let share = loop {
-            if let Some(share) = self.budget.try_reserve(caller, amount) {
+            // A small call doesn't overtake a large one that waits.
+            if !self.is_short()
+                && let Some(share) = self.budget.try_reserve(caller, amount)
+            {
                 break share;
             }
             if !self.idle.evict_oldest() {
