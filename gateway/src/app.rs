@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytesize::ByteSize;
 use moongate_config::Config;
 use moongate_protocol::mcp::{CacheScope, Identity, ProtocolOptions, RandomnessError, SealingKey};
 use moongate_protocol::server::{Server, ServerOptions};
@@ -17,6 +18,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::admin::AdminError;
 use crate::metrics::Metrics;
+use crate::supervisor::memory_shares::MemoryShares;
 use crate::supervisor::{self, Supervisor};
 use crate::transport::TransportShutdown;
 use crate::transport::http::{BindError, BoundEndpoint};
@@ -249,6 +251,7 @@ fn server(
         session_idle: http.session_idle,
         updates: Arc::clone(supervisor.updates()),
         close_streams_after: http.close_streams_after,
+        request_memory: ByteSize::b(MemoryShares::of(config).requests),
     };
     Ok(Server::new(supervisor.dispatcher().with_observer(Arc::<Metrics>::clone(metrics)), options))
 }

@@ -12,6 +12,8 @@ mod hostile_mix;
 pub(crate) mod limits;
 mod outgoing_requests;
 mod instance_reuse;
+#[cfg(target_os = "linux")]
+mod json_memory;
 mod state;
 mod durable_state;
 mod zoo;

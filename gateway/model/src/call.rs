@@ -4,14 +4,14 @@
 //! guest requests it. A [`CallError`] is mapped to a response, a metric label and a log level, each in one place.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use crate::caller::Caller;
 use crate::cpu_time::CpuTime;
-use crate::json::Json;
+use crate::json::{self, Json};
 use crate::manifest::JsonMembers;
 
 mod error;
@@ -75,9 +75,7 @@ impl CallContext {
     /// A member of the request's `_meta`.
     #[must_use]
     pub fn meta_value(&self, key: &str) -> Option<Json> {
-        let meta: std::collections::HashMap<String, Json> =
-            serde_json::from_str(self.meta.as_ref()?.get()).ok()?;
-        meta.get(key).cloned()
+        json::member(self.meta.as_ref()?.get(), key).map(Json::from)
     }
 }
 
@@ -94,18 +92,18 @@ pub struct ClientInfo {
     pub extra: JsonMembers,
 }
 
-/// The capabilities that a client declared: MCP's `ClientCapabilities`, parsed on first use.
+/// The capabilities that a client declared: MCP's `ClientCapabilities`. They are read where they are needed, because a
+/// session keeps them for hours.
 #[derive(Debug, Default)]
 pub struct Capabilities {
     text: Option<Json>,
-    read: OnceLock<Value>,
 }
 
 impl Capabilities {
     /// Keeps the object as it was sent.
     #[must_use]
     pub fn new(text: Json) -> Self {
-        Self { text: Some(text), read: OnceLock::new() }
+        Self { text: Some(text) }
     }
 
     /// Reports whether a capability was declared. `name` is a path in the object: `elicitation`, `sampling.tools`,
@@ -114,18 +112,20 @@ impl Capabilities {
     /// An empty `elicitation` object counts as `elicitation.form`, as MCP requires.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
-        let value = self
-            .read
-            .get_or_init(|| self.text.as_ref().and_then(|text| text.to_value().ok()).unwrap_or(Value::Null));
+        let Some(text) = self.text.as_ref().map(Json::get) else { return false };
+        let member = |at, name| json::member(at, name).map(RawValue::get);
         if let Some(extension) = name.strip_prefix("extensions.") {
-            return value.get("extensions").and_then(|all| all.get(extension)).is_some_and(Value::is_object);
+            let found = member(text, "extensions").and_then(|all| member(all, extension));
+            return found.is_some_and(|it| it.starts_with('{'));
         }
         if name == "elicitation.form" {
-            let Some(Value::Object(modes)) = value.get("elicitation") else { return false };
-            return modes.contains_key("form") || !modes.contains_key("url");
+            let Some(modes) = member(text, "elicitation").filter(|it| it.starts_with('{')) else {
+                return false;
+            };
+            return member(modes, "form").is_some() || member(modes, "url").is_none();
         }
-        let found = name.split('.').try_fold(value, |at, part| at.get(part));
-        found.is_some_and(|it| !it.is_null() && *it != Value::Bool(false))
+        let found = name.split('.').try_fold(text, member);
+        found.is_some_and(|it| it != "null" && it != "false")
     }
 }
 

@@ -8,13 +8,17 @@
 //! [`parse_strict`] reads arguments before they are checked.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+
+mod lookup;
+mod strict;
+
+pub use lookup::{at_paths, string_value, type_of_text, visit_elements, visit_members};
 
 /// One JSON value as text: valid, without raw line breaks, and without halves of surrogate pairs.
 #[derive(Clone, Serialize)]
@@ -133,9 +137,7 @@ pub fn parse_strict(text: &str) -> Result<Value, serde_json::Error> {
 /// # Errors
 /// Those of [`parse_strict`].
 pub fn check_strict(text: &str) -> Result<(), serde_json::Error> {
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    CheckSeed.deserialize(&mut deserializer)?;
-    deserializer.end()
+    strict::check(text)
 }
 
 /// The exact text of one member of an object. `None` if `text` isn't an object or doesn't have the member.
@@ -171,34 +173,11 @@ fn write_without(
 ) -> Result<(), serde_json::Error> {
     let text = raw.get();
     let is_outside = |pointer: &String| pointer.strip_prefix(at).is_none_or(|rest| !rest.starts_with('/'));
-    if pointers.iter().all(is_outside) {
+    if pointers.iter().all(is_outside) || !text.starts_with(['{', '[']) {
         out.push_str(text);
-    } else if text.starts_with('{') {
-        let members = serde_json::Deserializer::from_str(text).deserialize_map(MemberCollector)?;
-        let mut separator = '{';
-        for (name, member) in members {
-            let place = format!("{at}/{}", pointer_step(&name));
-            if !pointers.contains(&place) {
-                out.push(separator);
-                out.push_str(&serde_json::to_string(&name)?);
-                out.push(':');
-                write_without(member, &place, pointers, out)?;
-                separator = ',';
-            }
-        }
-        out.push_str(if separator == '{' { "{}" } else { "}" });
-    } else if text.starts_with('[') {
-        let mut separator = '[';
-        for (index, item) in serde_json::from_str::<Vec<&RawValue>>(text)?.into_iter().enumerate() {
-            out.push(separator);
-            write_without(item, &format!("{at}/{index}"), pointers, out)?;
-            separator = ',';
-        }
-        out.push_str(if separator == '[' { "[]" } else { "]" });
-    } else {
-        out.push_str(text);
+        return Ok(());
     }
-    Ok(())
+    serde_json::Deserializer::from_str(text).deserialize_any(MemberRemover { at, pointers, out })
 }
 
 /// Replaces each lone surrogate, an escape such as `\ud83d` without its other half, with `\ufffd`.
@@ -275,7 +254,7 @@ impl<'de, const N: usize> Visitor<'de> for MemberPicker<'_, N> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
         let mut found = [None; N];
-        while let Some(key) = members.next_key::<Cow<'de, str>>()? {
+        while let Some(Key(key)) = members.next_key()? {
             match self.0.iter().position(|wanted| *wanted == key) {
                 Some(at) => found[at] = Some(members.next_value::<&RawValue>()?),
                 None => {
@@ -287,22 +266,49 @@ impl<'de, const N: usize> Visitor<'de> for MemberPicker<'_, N> {
     }
 }
 
-/// Collects the members of an object, in their order.
-struct MemberCollector;
+/// Writes an object or an array without some members. It holds one member at a time.
+struct MemberRemover<'p> {
+    at: &'p str,
+    pointers: &'p [String],
+    out: &'p mut String,
+}
 
-impl<'de> Visitor<'de> for MemberCollector {
-    type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
+impl<'de> Visitor<'de> for MemberRemover<'_> {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
+        f.write_str("an object or an array")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
-        let mut all = Vec::new();
-        while let Some(member) = members.next_entry()? {
-            all.push(member);
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        let Self { at, pointers, out } = self;
+        let mut separator = '[';
+        let mut index = 0_usize;
+        while let Some(item) = items.next_element::<&RawValue>()? {
+            out.push(separator);
+            write_without(item, &format!("{at}/{index}"), pointers, out).map_err(de::Error::custom)?;
+            separator = ',';
+            index += 1;
         }
-        Ok(all)
+        out.push_str(if separator == '[' { "[]" } else { "]" });
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        let Self { at, pointers, out } = self;
+        let mut separator = '{';
+        while let Some((Key(name), member)) = members.next_entry::<Key<'de>, &RawValue>()? {
+            let place = format!("{at}/{}", pointer_step(&name));
+            if !pointers.contains(&place) {
+                out.push(separator);
+                out.push_str(&serde_json::to_string(&name).map_err(de::Error::custom)?);
+                out.push(':');
+                write_without(member, &place, pointers, out).map_err(de::Error::custom)?;
+                separator = ',';
+            }
+        }
+        out.push_str(if separator == '{' { "{}" } else { "}" });
+        Ok(())
     }
 }
 
@@ -374,68 +380,8 @@ impl<'de> Visitor<'de> for StrictSeed {
     }
 }
 
-/// Reads a value without keeping it, but rejects duplicate keys.
-#[derive(Clone, Copy)]
-struct CheckSeed;
-
-impl<'de> DeserializeSeed<'de> for CheckSeed {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for CheckSeed {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        while items.next_element_seed(self)?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
-        let mut keys = HashSet::new();
-        while let Some(key) = members.next_key::<Key<'de>>()? {
-            members.next_value_seed(self)?;
-            if let Some(Key(duplicate)) = keys.replace(key) {
-                return Err(de::Error::custom(format_args!("duplicate key `{duplicate}`")));
-            }
-        }
-        Ok(())
-    }
-}
-
 /// A key, borrowed if it has no escapes.
-#[derive(PartialEq, Eq, Hash, Deserialize)]
+#[derive(Deserialize)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub use conflict_resolution::CatalogCandidate;
 pub use diff::{CatalogDiff, ItemChange, ItemPart, KindDiff, WeakerHint};
 pub use entry::{PromptEntry, ResourceEntry, TemplateEntry, ToolEntry};
 pub use header_arguments::{HeaderArgument, header_arguments};
-pub use schema::{CheckInterrupt, CheckMeter, Schema, SchemaError, SchemaMismatchError};
+pub use schema::{Schema, SchemaError, SchemaMismatchError};
 pub use settings::named_members;
 
 pub use crate::plugin::{Plugin, PluginFuture};

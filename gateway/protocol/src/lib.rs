@@ -4,10 +4,14 @@
 
 #[cfg(any(test, feature = "test-support"))]
 use moongate_model::test_support;
-use moongate_model::{call, caller, diagnostic, json, manifest, names, plugin, policy, text};
+use moongate_model::{call, caller, caller_budget, diagnostic, json, manifest, names, plugin, policy, text};
 
 // JSON-RPC 2.0 messages, independent of MCP.
 pub mod jsonrpc;
+// The limits on a check while it runs.
+mod check_meter;
+// A compact representation of a JSON value, to check it without a tree.
+mod tape;
 // Everything that the plugins offer together; immutable once built.
 pub mod catalog;
 // Concurrency limits, per plugin and in total.

@@ -239,7 +239,7 @@ impl RequestContext {
             client: client.clone(),
             revision: Some(revision.as_str()),
             capabilities: Arc::clone(capabilities),
-            meta: params.meta_text().cloned(),
+            meta: params.meta_text(),
             cancel: cancel.clone(),
             answers: Arc::clone(&round.answers),
             round_state: round.state.clone(),

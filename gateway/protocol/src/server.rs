@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use bytesize::ByteSize;
 use tokio_util::sync::CancellationToken;
 
 use crate::changes::ResourceUpdates;
@@ -20,6 +21,7 @@ use crate::session::{AnswerBudget, RunningRequest, SessionStore};
 mod detach;
 mod headers;
 mod http;
+mod large_messages;
 mod listen_streams;
 mod memory_budget;
 mod observer;
@@ -37,6 +39,7 @@ pub use response_stream::{OutgoingMessage, ResponseStream, StreamSupport};
 pub use stdio::{LineReply, StdioConnection};
 
 use http::LegacySseClients;
+use large_messages::LargeMessageTurns;
 use listen_streams::ListenStreams;
 use memory_budget::RequestMemoryBudget;
 use response_stream::finish;
@@ -57,7 +60,12 @@ pub struct ServerOptions {
     pub updates: Arc<ResourceUpdates>,
     /// The time after which an event stream is closed early, so that its client reconnects. `None` means never.
     pub close_streams_after: Option<std::time::Duration>,
+    /// The memory of all requests in flight.
+    pub request_memory: ByteSize,
 }
+
+/// A value of [`ServerOptions::request_memory`] for a machine with a few gigabytes.
+pub const DEFAULT_REQUEST_MEMORY: ByteSize = ByteSize::mib(256);
 
 /// Current usage of an endpoint.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -79,6 +87,7 @@ pub struct Server {
     listen_streams: ListenStreams,
     legacy_clients: LegacySseClients,
     request_memory: RequestMemoryBudget,
+    large_messages: LargeMessageTurns,
     answer_budget: AnswerBudget,
     close_streams_after: Option<std::time::Duration>,
     observer: Option<Arc<dyn Observer>>,
@@ -90,7 +99,14 @@ impl Server {
     /// Serves the plugins of `dispatcher`. Requests are reported to its observer.
     #[must_use]
     pub fn new(dispatcher: Dispatcher, options: ServerOptions) -> Arc<Self> {
-        let ServerOptions { protocol, max_sessions, session_idle, updates, close_streams_after } = options;
+        let ServerOptions {
+            protocol,
+            max_sessions,
+            session_idle,
+            updates,
+            close_streams_after,
+            request_memory,
+        } = options;
         let stop = CancellationToken::new();
         let observer = dispatcher.observer().cloned();
         Arc::new(Self {
@@ -99,7 +115,8 @@ impl Server {
             updates,
             listen_streams: ListenStreams::default(),
             legacy_clients: LegacySseClients::new(max_sessions),
-            request_memory: RequestMemoryBudget::default(),
+            request_memory: RequestMemoryBudget::new(request_memory),
+            large_messages: LargeMessageTurns::default(),
             answer_budget: AnswerBudget::default(),
             close_streams_after,
             observer,

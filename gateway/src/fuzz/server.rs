@@ -12,7 +12,9 @@ use moongate_protocol::catalog::{Catalog, CatalogPlugin};
 use moongate_protocol::dispatch::Dispatcher;
 use moongate_protocol::limiter::ConcurrencyLimiter;
 use moongate_protocol::mcp::{CacheScope, Era, Identity, ProtocolOptions, Revision, SealingKey};
-use moongate_protocol::server::{LineReply, OutgoingMessage, Server, ServerOptions, StdioConnection};
+use moongate_protocol::server::{
+    DEFAULT_REQUEST_MEMORY, LineReply, OutgoingMessage, Server, ServerOptions, StdioConnection,
+};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -57,6 +59,7 @@ impl FuzzServer {
             session_idle: Duration::from_secs(60),
             updates: Arc::default(),
             close_streams_after: None,
+            request_memory: DEFAULT_REQUEST_MEMORY,
         };
         let server = Server::new(Dispatcher::new(catalog, Arc::new(ConcurrencyLimiter::new(1))), options);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -98,3 +98,46 @@ fn removes_members_and_keeps_the_other_text() {
     }
     assert!(without_members("{", &[]).is_err());
 }
+
+#[test]
+fn finds_duplicates_among_many_keys() {
+    let object = |last: &str| {
+        let keys = (0..1_000).map(|at| format!("\"k{at}\":{{\"k{at}\":0}}")).collect::<Vec<_>>().join(",");
+        format!("{{{keys},{last}}}")
+    };
+    check_strict(&object(r#""k":1"#)).unwrap();
+    for last in [r#""k7":1"#, r#""k\u0037":1"#, r#""x":{"a":1,"b":2,"a":3}"#] {
+        let text = object(last);
+        let error = parse_strict(&text).unwrap_err().to_string();
+        assert_eq!(check_strict(&text).unwrap_err().to_string(), error);
+    }
+}
+
+#[test]
+fn finds_texts_at_paths() {
+    let text = r#"{"a":{"b":1,"c":{"d":[2]}},"\u0065":"x","f":null}"#;
+    let paths: Vec<Vec<String>> =
+        [&["a", "b"][..], &["a", "c", "d"], &["e"], &["a", "x"], &["f", "g"], &["a"], &[]]
+            .iter()
+            .map(|path| path.iter().map(|&step| step.to_owned()).collect())
+            .collect();
+    let paths: Vec<_> = paths.iter().map(Vec::as_slice).collect();
+    let found: Vec<_> = at_paths(text, &paths).into_iter().map(|raw| raw.map(RawValue::get)).collect();
+    let wanted = [Some("1"), Some("[2]"), Some("\"x\""), None, None, Some(r#"{"b":1,"c":{"d":[2]}}"#), None];
+    assert_eq!(found, wanted);
+}
+
+#[test]
+fn reads_strings_and_types_from_text() {
+    for (text, string, kind) in [
+        (r#""a\u0062""#, Some("ab"), "string"),
+        (r#" "x" "#, Some("x"), "string"),
+        ("[1]", None, "array"),
+        ("-1", None, "number"),
+        ("false", None, "boolean"),
+        ("null", None, "null"),
+        ("{}", None, "object"),
+    ] {
+        assert_eq!((string_value(text).as_deref(), type_of_text(text)), (string, kind), "{text}");
+    }
+}

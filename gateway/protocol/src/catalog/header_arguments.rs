@@ -54,6 +54,12 @@ impl HeaderArgument {
         &self.name
     }
 
+    /// The names of the members on the way to the argument.
+    #[must_use]
+    pub fn path(&self) -> &[String] {
+        &self.path
+    }
+
     /// The argument's value, if it is present and isn't `null`.
     #[must_use]
     pub fn value<'a>(&self, arguments: &'a Value) -> Option<&'a Value> {

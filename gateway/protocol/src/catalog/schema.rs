@@ -9,13 +9,14 @@ use bytesize::ByteSize;
 use jsonschema::{Draft, Keyword, Validator};
 use serde_json::Value;
 
+use crate::check_meter;
 use crate::json::{Json, parse_strict};
 use crate::policy::SchemaBounds;
+use crate::tape::{JsonTape, TapeJson, TextTooLongError};
 
 mod cost;
 mod describe;
 mod ecma;
-mod meter;
 mod nulls;
 mod pattern;
 mod references;
@@ -24,7 +25,6 @@ use cost::SchemaCost;
 use describe::ErrorDescriber;
 pub(super) use describe::{ValueError, ValueErrorKind};
 use ecma::PatternKeyword;
-pub use meter::{CheckInterrupt, CheckMeter};
 pub(super) use references::{ReferenceTarget, References};
 
 /// The maximum number of comparisons of one check: a second's work.
@@ -56,7 +56,7 @@ pub struct Schema(Arc<Compiled>);
 
 #[derive(Debug)]
 struct Compiled {
-    validator: Validator,
+    validator: Validator<TapeJson>,
     /// The schema, for error messages.
     schema: Value,
     cost: SchemaCost,
@@ -118,11 +118,11 @@ impl Schema {
         let (cost, matchers) = SchemaCost::of(&schema)?;
         ecma::translate_names(&mut schema);
         references::replace_empty_references(&mut schema);
-        let validator = jsonschema::options()
+        let validator = jsonschema::options_for::<TapeJson>()
             .with_pattern_options(ecma::pattern_options())
             .with_keyword("pattern", move |_, value, _| {
                 PatternKeyword::of(value, &matchers)
-                    .map(|keyword| Box::new(keyword) as Box<dyn for<'i> Keyword<'i>>)
+                    .map(|keyword| Box::new(keyword) as Box<dyn for<'i> Keyword<'i, TapeJson>>)
             })
             .offline()
             .build(&schema)
@@ -143,13 +143,25 @@ impl Schema {
             && self.0.cost.pattern_steps(bytes) <= MAX_QUICK_STEPS
     }
 
-    /// Checks `value`.
+    /// Checks the value with this text, which is JSON without duplicate keys.
     ///
     /// # Errors
     /// The value doesn't match, or checking it would take too long.
+    pub fn check_text(&self, text: &str) -> Result<(), SchemaMismatchError> {
+        self.check_tape(&read_tape(text)?)
+    }
+
+    /// Checks a small value.
+    ///
+    /// # Errors
+    /// As [`Schema::check_text`].
     pub fn check(&self, value: &Value) -> Result<(), SchemaMismatchError> {
+        self.check_text(&value.to_string())
+    }
+
+    fn check_tape(&self, tape: &JsonTape<'_>) -> Result<(), SchemaMismatchError> {
         let ValueErrors { errors: flaws, further_errors: more } =
-            self.value_errors(value, MAX_LISTED_ERRORS)?;
+            self.tape_errors(tape, MAX_LISTED_ERRORS)?;
         let Some(first) = flaws.first() else { return Ok(()) };
         let at = Some(first.pointer.clone());
         let mut message = flaws.into_iter().map(|flaw| flaw.message).collect::<Vec<_>>().join("; ");
@@ -159,7 +171,7 @@ impl Schema {
         Err(SchemaMismatchError { message, pointer: at })
     }
 
-    /// The errors of `value`, `most` of them in detail.
+    /// The errors of a small value, `most` of them in detail.
     ///
     /// # Errors
     /// Checking the value, or finding its errors, would take too long.
@@ -168,28 +180,34 @@ impl Schema {
         value: &Value,
         most: usize,
     ) -> Result<ValueErrors, SchemaMismatchError> {
+        self.tape_errors(&read_tape(&value.to_string())?, most)
+    }
+
+    fn tape_errors(&self, tape: &JsonTape<'_>, most: usize) -> Result<ValueErrors, SchemaMismatchError> {
         let Compiled { validator, schema, cost } = &*self.0;
         let misfit = |message: &str| Err(SchemaMismatchError { message: message.to_owned(), pointer: None });
-        let size = ValueSize::of(value);
-        if cost.steps(size.nodes) > MAX_STEPS || cost.name_steps(size.key_bytes) > meter::MAX_MATCH_STEPS {
+        let size = tape.size();
+        if cost.steps(size.nodes) > MAX_STEPS
+            || cost.name_steps(size.key_bytes) > check_meter::MAX_MATCH_STEPS
+        {
             return misfit(TOO_LARGE);
         }
         if cost.nesting_depth(size.depth) > MAX_NESTING {
             return misfit("the value is nested too deeply for this schema");
         }
         let mut found = ValueErrors::default();
-        meter::start_counting();
-        if !meter::may_continue() {
+        check_meter::start_counting();
+        if !check_meter::may_continue() {
             return misfit(ENDED);
         }
-        let is_valid = validator.is_valid(value);
-        if meter::is_too_long() {
+        let is_valid = validator.is_valid(tape.root());
+        if check_meter::is_too_long() {
             return misfit(TOO_LARGE);
         }
         if is_valid {
             return Ok(found);
         }
-        if !meter::may_continue() {
+        if !check_meter::may_continue() {
             return misfit(ENDED);
         }
         // Finding the errors follows every branch, while `is_valid` above takes the shortest path. The error of a
@@ -201,10 +219,10 @@ impl Schema {
         }
         let mut words = ErrorDescriber::new(schema);
         if !is_small {
-            found.errors.extend(validator.validate(value).err().map(|error| words.describe(&error)));
+            found.errors.extend(validator.validate(tape.root()).err().map(|error| words.describe(&error)));
             return Ok(found);
         }
-        for error in validator.iter_errors(value) {
+        for error in validator.iter_errors(tape.root()) {
             if found.errors.len() < most {
                 found.errors.push(words.describe(&error))
             } else {
@@ -213,6 +231,11 @@ impl Schema {
         }
         Ok(found)
     }
+}
+
+fn read_tape(text: &str) -> Result<JsonTape<'_>, SchemaMismatchError> {
+    JsonTape::read(text)
+        .map_err(|TextTooLongError| SchemaMismatchError { message: TOO_LARGE.to_owned(), pointer: None })
 }
 
 /// The errors of a value.
@@ -224,39 +247,13 @@ pub(super) struct ValueErrors {
     further_errors: usize,
 }
 
-/// The size of a value.
-#[derive(Default)]
-struct ValueSize {
-    nodes: u64,
-    depth: usize,
-    /// The length of all keys.
-    key_bytes: u64,
-}
-
-impl ValueSize {
-    fn of(value: &Value) -> Self {
-        let mut size = Self::default();
-        size.add(value, 1);
-        size
-    }
-
-    /// The recursion is as deep as the value, which was read by a parser with a limit.
-    fn add(&mut self, value: &Value, level: usize) {
-        self.nodes += 1;
-        self.depth = self.depth.max(level);
-        match value {
-            Value::Array(items) => items.iter().for_each(|item| self.add(item, level + 1)),
-            Value::Object(members) => members.iter().for_each(|(name, member)| {
-                self.key_bytes += name.len() as u64;
-                self.add(member, level + 1);
-            }),
-            Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
-    }
-}
-
+/// The nesting depth of a value.
 fn depth(value: &Value) -> usize {
-    ValueSize::of(value).depth
+    1 + match value {
+        Value::Array(items) => items.iter().map(depth).max().unwrap_or_default(),
+        Value::Object(members) => members.values().map(depth).max().unwrap_or_default(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    }
 }
 
 #[cfg(test)]

@@ -1,13 +1,11 @@
-//! Validation of input: arguments as exact text, together with the parsed value.
+//! Validation of input: arguments as exact text, which is never turned into a tree of values.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use serde_json::{Map, Value};
-
 use crate::call::CallContext;
 use crate::catalog::{Schema, SchemaMismatchError};
-use crate::json::{parse_strict, pointer_step, without_members};
+use crate::json::{check_strict, pointer_step, without_members};
 use crate::manifest::{Prompt, PromptArgument};
 use crate::text::{nearest_name, quotable};
 
@@ -18,49 +16,44 @@ use super::check_pool::{CheckError, CheckLimits, CheckPool};
 /// work. Larger ones are checked on another thread, so that no other request waits.
 const MAX_INLINE_CHECK_BYTES: usize = 64 * 1024;
 
-/// A tool's arguments: always an object.
+/// A tool's arguments: the text of an object without duplicate keys.
 #[derive(Debug, Clone)]
 pub struct Arguments<'a> {
     text: Cow<'a, str>,
-    value: Cow<'a, Value>,
 }
 
 impl Arguments<'static> {
     /// No arguments: an empty object.
     #[must_use]
     pub fn empty() -> Self {
-        Self { text: Cow::Borrowed("{}"), value: Cow::Owned(Value::Object(Map::new())) }
+        Self { text: Cow::Borrowed("{}") }
     }
 }
 
 impl<'a> Arguments<'a> {
-    /// Combines `text` with its parsed value, the result of [`parse_strict`]. `null` means no arguments.
+    /// The arguments with this text, which has passed [`check_strict`]. `null` means no arguments.
     ///
     /// # Errors
     /// The value isn't an object.
-    pub fn new(text: &'a str, value: &'a Value) -> Result<Self, DispatchError> {
-        Self::from_parts(text, Cow::Borrowed(value))
-    }
-
-    /// Parses `text`. `null` means no arguments.
-    ///
-    /// # Errors
-    /// The text isn't JSON, has a duplicate key, or isn't an object.
-    pub fn parse(text: &'a str) -> Result<Self, DispatchError> {
-        let value = parse_strict(text)
-            .map_err(|error| DispatchError::InvalidArguments { message: error.to_string(), pointer: None })?;
-        Self::from_parts(text, Cow::Owned(value))
-    }
-
-    fn from_parts(text: &'a str, value: Cow<'a, Value>) -> Result<Self, DispatchError> {
-        match *value {
-            Value::Object(_) => Ok(Self { text: Cow::Borrowed(text), value }),
-            Value::Null => Ok(Arguments::empty()),
-            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+    pub fn new(text: &'a str) -> Result<Self, DispatchError> {
+        match text.trim_ascii_start() {
+            text if text.starts_with('{') => Ok(Self { text: Cow::Borrowed(text) }),
+            text if text.starts_with('n') => Ok(Arguments::empty()),
+            _ => {
                 let message = "`arguments` must be an object".to_owned();
                 Err(DispatchError::InvalidArguments { message, pointer: Some(String::new()) })
             }
         }
+    }
+
+    /// Reads `text`. `null` means no arguments.
+    ///
+    /// # Errors
+    /// The text isn't JSON, has a duplicate key, or isn't an object.
+    pub fn parse(text: &'a str) -> Result<Self, DispatchError> {
+        check_strict(text)
+            .map_err(|error| DispatchError::InvalidArguments { message: error.to_string(), pointer: None })?;
+        Self::new(text)
     }
 
     /// Checks the value against a tool's schema. Returns the text for the plugin: the exact text, but without members
@@ -71,10 +64,10 @@ impl<'a> Arguments<'a> {
         checks: &CallChecks<'_>,
     ) -> Result<Cow<'_, str>, CheckError> {
         let absent = if is_quick(schema, &self.text) {
-            schema.check_arguments(&self.value).map_err(CheckError::Mismatch)?
+            schema.check_arguments(&self.text).map_err(CheckError::Mismatch)?
         } else {
             let text = self.text.clone().into_owned();
-            checks.run(schema, move |schema| schema.check_arguments(&read(&text)?)).await?
+            checks.run(schema, move |schema| schema.check_arguments(&text)).await?
         };
         if absent.is_empty() {
             return Ok(Cow::Borrowed(&self.text));
@@ -100,13 +93,13 @@ impl CallChecks<'_> {
         self.pool.run(schema, self.context, self.limits, check).await
     }
 
-    /// Parses `text` strictly and checks it.
+    /// Checks the value of a text that can have duplicate keys.
     pub(super) async fn check_text(&self, schema: &Schema, text: &str) -> Result<(), CheckError> {
         if is_quick(schema, text) {
-            return read(text).and_then(|value| schema.check(&value)).map_err(CheckError::Mismatch);
+            return check_strictly(schema, text).map_err(CheckError::Mismatch);
         }
         let text = text.to_owned();
-        self.run(schema, move |schema| schema.check(&read(&text)?)).await
+        self.run(schema, move |schema| check_strictly(schema, &text)).await
     }
 }
 
@@ -114,8 +107,9 @@ fn is_quick(schema: &Schema, text: &str) -> bool {
     text.len() <= MAX_INLINE_CHECK_BYTES && schema.is_quick(text.len())
 }
 
-fn read(text: &str) -> Result<Value, SchemaMismatchError> {
-    parse_strict(text).map_err(|error| unreadable(&error))
+fn check_strictly(schema: &Schema, text: &str) -> Result<(), SchemaMismatchError> {
+    check_strict(text).map_err(|error| unreadable(&error))?;
+    schema.check_text(text)
 }
 
 fn unreadable(error: &impl ToString) -> SchemaMismatchError {

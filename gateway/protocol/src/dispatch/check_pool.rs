@@ -15,7 +15,8 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::call::{CallContext, CallError};
-use crate::catalog::{CheckInterrupt, CheckMeter, Schema, SchemaMismatchError};
+use crate::catalog::{Schema, SchemaMismatchError};
+use crate::check_meter::{CheckInterrupt, CheckMeter};
 
 /// The threads, and the callers that wait for them.
 #[derive(Debug)]

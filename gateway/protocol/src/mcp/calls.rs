@@ -3,14 +3,15 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::call::{
     CallContext, CallError, GrantReport, PluginError, PluginErrorDetail, PromptResult, ReadResult, ToolResult,
 };
-use crate::catalog::{Catalog, CatalogPlugin};
+use crate::catalog::{Catalog, CatalogPlugin, HeaderArgument};
 use crate::dispatch::{Arguments, CompletionOwner, DispatchError, DispatchOutcome, Dispatcher};
+use crate::json;
 use crate::names::{Principal, PublicName};
 use crate::text::quotable;
 
@@ -31,6 +32,7 @@ pub(super) async fn call_tool(
 ) -> Result<RequestAnswer, ProtocolError> {
     let revision = request_context.revision;
     let name = params.string("name")?;
+    let name = name.as_ref();
     let call = ToolCall { name, arguments: arguments(&params)?, grant_report: None };
     let catalog = protocol.dispatcher.catalog();
     let (result, wrapping) = match run_rounds(&protocol, &catalog, &request_context, &params, &call).await {
@@ -85,8 +87,8 @@ impl InputCall for ToolCall<'_> {
 
 /// A tool's arguments: an object. Absent arguments are an empty one.
 fn arguments(params: &Params) -> Result<Arguments<'_>, ProtocolError> {
-    match params.arguments() {
-        Some((text, value)) => Arguments::new(text.get(), value)
+    match params.get("arguments") {
+        Some(text) => Arguments::new(text)
             .map_err(|_| ProtocolError::params("/arguments", "`arguments` must be an object")),
         None => Ok(Arguments::empty()),
     }
@@ -109,7 +111,8 @@ pub(super) async fn read_resource(
     params: Params,
 ) -> JsonResult {
     let revision = request_context.revision;
-    let reading = ResourceRead { uri: params.string("uri")? };
+    let uri = params.string("uri")?;
+    let reading = ResourceRead { uri: &uri };
     let catalog = protocol.dispatcher.catalog();
     match run_rounds(&protocol, &catalog, &request_context, &params, &reading).await {
         Ok(RoundsOutcome::Done(mut result)) => {
@@ -164,6 +167,7 @@ pub(super) async fn get_prompt(
 ) -> JsonResult {
     let revision = request_context.revision;
     let name = params.string("name")?;
+    let name = name.as_ref();
     let arguments = Params::strings(params.get("arguments"), "/arguments").map_err(|mut wrong| {
         wrong.error.message =
             format!("invalid arguments: prompt `{}`: {}", quotable(name), wrong.error.message);
@@ -214,13 +218,21 @@ pub(super) async fn complete(
 ) -> JsonResult {
     let revision = request_context.revision;
     let part = |object: &'static str, key: &str| {
-        params.get(object).and_then(|object| object.get(key)).and_then(Value::as_str).ok_or_else(|| {
+        let member = params.get(object).and_then(|object| json::member(object, key));
+        member.and_then(|member| json::string_value(member.get())).ok_or_else(|| {
             ProtocolError::params(&format!("/{object}/{key}"), &format!("`{object}.{key}` must be a string"))
         })
     };
-    let whose = match part("ref", "type")? {
-        "ref/prompt" => CompletionOwner::Prompt(part("ref", "name")?),
-        "ref/resource" => CompletionOwner::Resource(part("ref", "uri")?),
+    let owner;
+    let whose = match part("ref", "type")?.as_ref() {
+        "ref/prompt" => {
+            owner = part("ref", "name")?;
+            CompletionOwner::Prompt(&owner)
+        }
+        "ref/resource" => {
+            owner = part("ref", "uri")?;
+            CompletionOwner::Resource(&owner)
+        }
         _ => {
             return Err(ProtocolError::params(
                 "/ref/type",
@@ -228,12 +240,13 @@ pub(super) async fn complete(
             ));
         }
     };
-    let argument = (part("argument", "name")?, part("argument", "value")?);
-    let others = params.get("context").and_then(|context| context.get("arguments"));
-    let others = Params::strings(others, "/context/arguments")?;
+    let (argument, value) = (part("argument", "name")?, part("argument", "value")?);
+    let others = params.get("context").and_then(|context| json::member(context, "arguments"));
+    let others = Params::strings(others.map(RawValue::get), "/context/arguments")?;
     let context = request_context.call_context(&params, &CallRound::default());
     let catalog = protocol.dispatcher.catalog();
-    let completed = protocol.dispatcher.complete(&catalog, &context, whose, argument, &others).await;
+    let completed =
+        protocol.dispatcher.complete(&catalog, &context, whose, (&argument, &value), &others).await;
     let completion = completed.map_err(|error| match error {
         DispatchError::UnknownPrompt(_) => ProtocolError::params("/ref/name", &error.to_string()),
         error => ErrorAnswer::for_dispatch_error(&error, revision).error,
@@ -263,6 +276,15 @@ fn read_error(error: RequestError, uri: &str, view: &Catalog, revision: Revision
     not_found
 }
 
+/// The value that a header can repeat. A value that no header can express is empty, and `null` is absent.
+fn header_value(text: &str) -> Option<Value> {
+    match json::type_of_text(text) {
+        "object" => Some(Value::Object(Map::new())),
+        "array" => Some(Value::Array(Vec::new())),
+        _ => serde_json::from_str(text).ok().filter(|value: &Value| !value.is_null()),
+    }
+}
+
 impl Protocol {
     /// Runs a `tools/call` of a caller in this process, who gets the result or the error as a value. `grant_report`
     /// records the grants that the call uses and those that are missing.
@@ -277,6 +299,7 @@ impl Protocol {
         grant_report: Option<Arc<GrantReport>>,
     ) -> Result<RoundsOutcome<ToolResult>, RequestError> {
         let name = params.string("name").map_err(RequestError::Protocol)?;
+        let name = name.as_ref();
         let arguments = arguments(params).map_err(RequestError::Protocol)?;
         run_rounds(self, catalog, request_context, params, &ToolCall { name, arguments, grant_report }).await
     }
@@ -285,7 +308,7 @@ impl Protocol {
     #[must_use]
     pub fn named_tool(&self, principal: &Principal, params: &Params) -> Option<PublicName> {
         let catalog = self.dispatcher.catalog();
-        let entry = catalog.visible_to(principal).tool(params.name("name")?)?;
+        let entry = catalog.visible_to(principal).tool(&params.name("name")?)?;
         Some(entry.public_name().clone())
     }
 
@@ -294,9 +317,14 @@ impl Protocol {
     #[must_use]
     pub fn header_arguments(&self, principal: &Principal, params: &Params) -> Vec<(String, Option<Value>)> {
         let catalog = self.dispatcher.catalog();
-        let tool = params.name("name").and_then(|name| catalog.visible_to(principal).tool(name));
-        let arguments = params.get("arguments").unwrap_or(&Value::Null);
+        let tool = params.name("name").and_then(|name| catalog.visible_to(principal).tool(&name));
         let headers = tool.map(|entry| entry.header_arguments()).unwrap_or_default();
-        headers.iter().map(|it| (it.name().to_owned(), it.value(arguments).cloned())).collect()
+        if headers.is_empty() {
+            return Vec::new();
+        }
+        let paths: Vec<_> = headers.iter().map(HeaderArgument::path).collect();
+        let found = json::at_paths(params.get("arguments").unwrap_or_default(), &paths);
+        let values = found.into_iter().map(|text| text.map(RawValue::get).and_then(header_value));
+        headers.iter().map(|argument| argument.name().to_owned()).zip(values).collect()
     }
 }

@@ -65,6 +65,7 @@ impl Protocol {
         params: &Params,
     ) -> Result<(), ProtocolError> {
         let uri = params.string("uri")?;
+        let uri = uri.as_ref();
         let catalog = self.dispatcher.catalog();
         let view = catalog.visible_to(principal);
         let unknown =
@@ -80,7 +81,7 @@ impl Protocol {
     /// # Errors
     /// -32602: `uri` is missing.
     pub fn unsubscribe(&self, listener: &ChangeListener, params: &Params) -> Result<(), ProtocolError> {
-        if let Ok(uri) = ResourceUri::new(params.string("uri")?) {
+        if let Ok(uri) = ResourceUri::new(&params.string("uri")?) {
             listener.unsubscribe(&uri);
         }
         Ok(())

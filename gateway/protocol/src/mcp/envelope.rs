@@ -1,8 +1,9 @@
 //! The envelope of a stateless request in `params._meta`: revision, client and capabilities (2026-07-28, basic).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::call::{Capabilities, ClientInfo, LogLevel};
 use crate::json::{self, Json};
@@ -13,9 +14,12 @@ use super::revision::{Era, Revision};
 
 /// The key of the request's revision.
 pub const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
-const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
-const CLIENT_KEY: &str = "io.modelcontextprotocol/clientInfo";
-const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
+pub(super) const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
+pub(super) const CLIENT_KEY: &str = "io.modelcontextprotocol/clientInfo";
+pub(super) const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
+
+/// The maximum number of unknown members of a client's description that are kept.
+const MAX_CLIENT_MEMBERS: usize = 64;
 
 /// The envelope of a request.
 #[derive(Debug, Clone)]
@@ -38,8 +42,8 @@ pub fn is_stateless_claim(params: &Params) -> bool {
 
 /// The claimed revision, if the claim is well formed. A malformed claim doesn't make an `initialize` stateless.
 #[must_use]
-pub fn claimed_version(params: &Params) -> Option<&str> {
-    params.meta(VERSION_KEY).and_then(Value::as_str)
+pub fn claimed_version(params: &Params) -> Option<Cow<'_, str>> {
+    params.meta(VERSION_KEY).and_then(json::string_value)
 }
 
 impl RequestEnvelope {
@@ -51,15 +55,16 @@ impl RequestEnvelope {
     pub fn read(params: &Params) -> Result<Self, ProtocolError> {
         let mut missing = Vec::new();
         let mut wrong = Vec::new();
-        let mut check = |key: &'static str, required: bool, fits: fn(&Value) -> bool| match params.meta(key) {
+        let mut check = |key: &'static str, required: bool, fits: fn(&str) -> bool| match params.meta(key) {
             None if required => missing.push(key),
             Some(value) if !fits(value) => wrong.push(key),
             None | Some(_) => {}
         };
-        check(VERSION_KEY, true, Value::is_string);
-        check(CAPABILITIES_KEY, true, Value::is_object);
-        check(CLIENT_KEY, false, Value::is_object);
-        check(LEVEL_KEY, false, |value| level(value).is_some());
+        let is_object = |text: &str| text.starts_with('{');
+        check(VERSION_KEY, true, |text| text.starts_with('"'));
+        check(CAPABILITIES_KEY, true, is_object);
+        check(CLIENT_KEY, false, is_object);
+        check(LEVEL_KEY, false, |text| level(text).is_some());
         if !missing.is_empty() || !wrong.is_empty() {
             let mut message = String::from("the request's `_meta` is incomplete:");
             for (keys, what) in [(&missing, "is missing"), (&wrong, "has the wrong type or value")] {
@@ -71,11 +76,11 @@ impl RequestEnvelope {
             return Err(ProtocolError::envelope(&message, &json!({ "missing": missing, "invalid": wrong })));
         }
         let version = claimed_version(params).unwrap_or_default();
-        let revision = Revision::from_name(version)
+        let revision = Revision::from_name(&version)
             .filter(|revision| revision.era() == Era::Stateless)
-            .ok_or_else(|| ProtocolError::unsupported_version(version))?;
-        let capabilities = params.meta_text().and_then(|meta| json::member(meta.get(), CAPABILITIES_KEY));
-        let capabilities = capabilities.map(Json::from).map(Capabilities::new);
+            .ok_or_else(|| ProtocolError::unsupported_version(&version))?;
+        let capabilities = params.meta(CAPABILITIES_KEY).and_then(|text| Json::parse(text).ok());
+        let capabilities = capabilities.map(Capabilities::new);
         Ok(Self {
             revision,
             client: params.meta(CLIENT_KEY).map(|client| Arc::new(client_info(client))),
@@ -86,21 +91,26 @@ impl RequestEnvelope {
 }
 
 /// MCP's name for a log level.
-fn level(value: &Value) -> Option<LogLevel> {
-    value.as_str().and_then(LogLevel::from_name)
+fn level(text: &str) -> Option<LogLevel> {
+    json::string_value(text).and_then(|name| LogLevel::from_name(&name))
 }
 
-/// Reads MCP's `Implementation` object. Members with the wrong type count as absent.
-pub(super) fn client_info(value: &Value) -> ClientInfo {
-    let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
-    let others = value.as_object().into_iter().flatten();
-    ClientInfo {
-        name: text("name").unwrap_or_default(),
-        version: text("version").unwrap_or_default(),
-        title: text("title"),
-        extra: others
-            .filter(|(key, _)| !["name", "version", "title"].contains(&key.as_str()))
-            .map(|(key, value)| (key.clone(), Json::from_value(value)))
-            .collect(),
-    }
+/// Reads MCP's `Implementation` object. Members with the wrong type count as absent, and so do unknown ones beyond a
+/// limit.
+pub(super) fn client_info(text: &str) -> ClientInfo {
+    let mut client = ClientInfo::default();
+    let _: Result<(), ()> = json::visit_members(text, |key, value| {
+        let string = || json::string_value(value.get()).map(Cow::into_owned);
+        match &*key {
+            "name" => client.name = string().unwrap_or_default(),
+            "version" => client.version = string().unwrap_or_default(),
+            "title" => client.title = string(),
+            _ if client.extra.len() < MAX_CLIENT_MEMBERS => {
+                client.extra.push((key.into_owned(), Json::from(value)));
+            }
+            _ => {}
+        }
+        Ok(())
+    });
+    client
 }

@@ -1,10 +1,12 @@
 //! Properties that hold for all parameters and cursors (2025-11-25, basic and server/utilities/pagination; 2026-07-28,
 //! basic), as plain functions for the seeded tests and for fuzzers.
 
+use jsonschema::json::Node as _;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::json;
+use crate::tape::JsonTape;
 
 use super::envelope::{RequestEnvelope, is_stateless_claim};
 use super::lists::{read_cursor, write_cursor};
@@ -26,12 +28,12 @@ pub fn fuzz_params(bytes: &[u8]) {
         Err(error) => return check_error(&error),
     };
     assert!(json::parse_strict(raw.get()).is_ok(), "a duplicate key");
-    if let Some((text, value)) = params.arguments() {
-        assert_eq!(
-            serde_json::from_str::<Value>(text.get()).as_ref().ok(),
-            Some(value),
-            "another text is passed on"
-        );
+    let parsed: Value = serde_json::from_str(raw.get()).expect("it was checked");
+    let tape = JsonTape::read(params.text()).expect("it is short");
+    assert!(tape.root().equals_value(&parsed), "the tape has another value");
+    for key in ["arguments", "_meta", "inputResponses", "requestState"] {
+        let text = params.get(key).and_then(|text| serde_json::from_str::<Value>(text).ok());
+        assert_eq!(text.as_ref(), parsed.get(key), "`{key}` is another value");
     }
     if let Some(meta) = params.meta_text() {
         assert!(meta.is_object() && !meta.get().contains(['\n', '\r']), "one object on one line");

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::call::{Capabilities, ClientInfo};
@@ -26,7 +25,7 @@ const DISCOVER_TTL_MS: u64 = 60_000;
 /// The longest instructions for the model, in characters, of all plugins together.
 const MAX_INSTRUCTIONS_CHARS: usize = 4_000;
 
-/// The longest capabilities of a client, in bytes. They are kept, parsed, as long as the session.
+/// The longest capabilities of a client, in bytes. They are kept as long as the session.
 const MAX_CAPABILITIES_BYTES: usize = 16 * 1024;
 
 /// The longest `clientInfo`, in bytes. It can contain icons.
@@ -52,27 +51,29 @@ impl InitializeParams {
     pub fn read(params: &Params) -> Result<Self, ProtocolError> {
         let asked = params.string("protocolVersion")?;
         let object = |key: &str| match params.get(key) {
-            Some(value @ Value::Object(_)) => Ok(value),
+            Some(text) if text.starts_with('{') => Ok(text),
             Some(_) => Err(ProtocolError::params(&format!("/{key}"), &format!("`{key}` must be an object"))),
             None => Err(ProtocolError::params(&format!("/{key}"), &format!("`{key}` is missing"))),
         };
         let short = |key: &str, most: usize| {
-            let text = Json::from_value(object(key)?);
-            if text.get().len() > most {
+            let text = object(key)?;
+            if text.len() > most {
                 let message = format!("`{key}` is longer than {most} bytes");
                 return Err(ProtocolError::params(&format!("/{key}"), &message));
             }
             Ok(text)
         };
         let capabilities = short("capabilities", MAX_CAPABILITIES_BYTES)?;
-        short("clientInfo", MAX_CLIENT_INFO_BYTES)?;
-        let revision = Revision::from_name(asked)
+        let client = short("clientInfo", MAX_CLIENT_INFO_BYTES)?;
+        let revision = Revision::from_name(&asked)
             .filter(|revision| revision.era() == super::Era::Handshake)
             .unwrap_or(Revision::LATEST_HANDSHAKE);
         Ok(Self {
             revision,
-            client: Arc::new(client_info(object("clientInfo")?)),
-            capabilities: Arc::new(Capabilities::new(capabilities)),
+            client: Arc::new(client_info(client)),
+            capabilities: Arc::new(Capabilities::new(
+                Json::parse(capabilities).expect("a part of valid JSON"),
+            )),
         })
     }
 }

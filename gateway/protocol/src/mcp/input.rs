@@ -70,6 +70,9 @@ const MAX_CARRIED_BYTES: usize = 16 << 10;
 /// The longest answer, in bytes. Answers are kept until the call ends.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 
+/// The maximum number of answers in one request: all that a call can ask for.
+const MAX_ANSWERS: usize = 128;
+
 /// The maximum size of the answers that are kept for one call, in bytes.
 const MAX_ANSWERS_BYTES: usize = 4 << 20;
 

@@ -4,8 +4,9 @@
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use serde_json::Value;
 use serde_json::value::RawValue;
+
+use crate::json;
 
 use super::errors::ProtocolError;
 use super::params::Params;
@@ -42,13 +43,12 @@ impl Protocol {
         kind: ListedItems,
         params: &Params,
     ) -> Result<RequestAnswer, ProtocolError> {
-        let after = match params.get("cursor") {
-            None | Some(Value::Null) => None,
-            Some(Value::String(cursor)) => {
-                Some(page::read_cursor(&self.sealing_key, kind, cursor).ok_or_else(invalid_cursor)?)
-            }
-            Some(Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
-                return Err(ProtocolError::params("/cursor", "`cursor` must be a string"));
+        let after = match params.get("cursor").filter(|cursor| *cursor != "null") {
+            None => None,
+            Some(cursor) => {
+                let not_string = || ProtocolError::params("/cursor", "`cursor` must be a string");
+                let cursor = json::string_value(cursor).ok_or_else(not_string)?;
+                Some(page::read_cursor(&self.sealing_key, kind, &cursor).ok_or_else(invalid_cursor)?)
             }
         };
         let scope = self.cache_scope;

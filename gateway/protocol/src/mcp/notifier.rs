@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::Number;
 use tokio::sync::mpsc;
 
 use crate::call::{CallSink, LogLevel};
@@ -19,6 +20,12 @@ use super::revision::{Feature, Revision};
 /// fill the gateway's memory if the client reads too slowly.
 const MAX_PENDING_NOTIFICATIONS: usize = 64;
 
+/// The longest progress token, in bytes. Each progress report repeats it.
+const MAX_PROGRESS_TOKEN_BYTES: usize = 1024;
+
+/// The member of a request's `_meta` that asks for progress reports.
+pub(super) const PROGRESS_TOKEN_KEY: &str = "progressToken";
+
 /// The notifications that a client wants while its request runs.
 #[derive(Debug, Clone, Default)]
 pub struct NotificationPrefs {
@@ -27,12 +34,17 @@ pub struct NotificationPrefs {
 }
 
 impl NotificationPrefs {
-    /// Reads them: progress if the client sent a token, a string or an integer, and log messages from `level` on.
+    /// Reads them: progress if the client sent a token, a short string or an integer, and log messages from `level` on.
     #[must_use]
     pub fn read(params: &Params, level: Option<LogLevel>) -> Self {
-        let fits = |token: &serde_json::Value| token.is_string() || token.is_i64() || token.is_u64();
-        let token = params.meta("progressToken").filter(|token| fits(token)).map(Json::from_value);
-        Self { token, level }
+        let is_integer = |text: &str| {
+            serde_json::from_str::<Number>(text).is_ok_and(|number| number.is_i64() || number.is_u64())
+        };
+        let fits = |text: &&str| {
+            text.len() <= MAX_PROGRESS_TOKEN_BYTES && (text.starts_with('"') || is_integer(text))
+        };
+        let token = params.meta(PROGRESS_TOKEN_KEY).filter(fits);
+        Self { token: token.and_then(|token| Json::parse(token).ok()), level }
     }
 
     /// Reports whether the client wants no notifications.
@@ -141,9 +153,9 @@ impl Serialize for ProgressParams<'_> {
         let Self { token, current, total, message } = self;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("progressToken", token)?;
-        map.serialize_entry("progress", &Number(*current))?;
+        map.serialize_entry("progress", &ReportedNumber(*current))?;
         if let Some(total) = total.filter(|total| total.is_finite()) {
-            map.serialize_entry("total", &Number(total))?;
+            map.serialize_entry("total", &ReportedNumber(total))?;
         }
         if let Some(message) = message {
             map.serialize_entry("message", message)?;
@@ -153,9 +165,9 @@ impl Serialize for ProgressParams<'_> {
 }
 
 /// A number that is written without `.0` if it is whole, as most clients print it.
-struct Number(f64);
+struct ReportedNumber(f64);
 
-impl Serialize for Number {
+impl Serialize for ReportedNumber {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0; // 2^53: whole numbers up to here are exact
         if self.0.fract() == 0.0 && self.0.abs() < MAX_EXACT_INTEGER {

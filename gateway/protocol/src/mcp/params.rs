@@ -1,33 +1,65 @@
-//! A request's `params`: parsed once, strictly, together with the text that is passed on (2025-11-25, basic).
+//! A request's `params`: text that is checked strictly once and never turned into a tree (2025-11-25, basic).
 //!
-//! The gateway checks the value; a plugin gets the text. Duplicate keys are rejected at any depth, so that both are
-//! equivalent.
+//! The gateway reads the members that it needs; a plugin gets the text. Duplicate keys are rejected at any depth, so
+//! that both read the same.
 
+use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
-use tokio::sync::OwnedSemaphorePermit;
 
 use crate::call::LogLevel;
+use crate::caller_budget::BudgetShare;
 use crate::json::{self, Json};
 use crate::text::quotable;
 
 use super::errors::ProtocolError;
 
+/// The members of `params` that have a meaning.
+const MEMBERS: [&str; 15] = [
+    "_meta",
+    "argument",
+    "arguments",
+    "capabilities",
+    "clientInfo",
+    "context",
+    "cursor",
+    "inputResponses",
+    "level",
+    "name",
+    "notifications",
+    "protocolVersion",
+    "ref",
+    "requestState",
+    "uri",
+];
+
+/// The members of `_meta` that have a meaning.
+pub(super) const META_MEMBERS: [&str; 5] = [
+    super::envelope::VERSION_KEY,
+    super::envelope::CAPABILITIES_KEY,
+    super::envelope::CLIENT_KEY,
+    super::envelope::LEVEL_KEY,
+    super::notifier::PROGRESS_TOKEN_KEY,
+];
+
+/// The maximum number of arguments of a prompt or of a completion's context.
+const MAX_STRING_ARGUMENTS: usize = 1_000;
+
 /// The parameters of one request: an object, by name.
 #[derive(Debug, Clone, Default)]
 pub struct Params {
-    value: Map<String, Value>,
-    /// `arguments` as written.
-    arguments: Option<Json>,
-    /// `_meta` as written.
-    meta: Option<Json>,
-    /// `inputResponses` as written.
-    responses: Option<Json>,
-    /// The memory permit of a large request.
-    _memory_permit: Option<Arc<OwnedSemaphorePermit>>,
+    /// The object as written, on one line. `None` means no parameters.
+    text: Option<Json>,
+    members: MemberSpans<{ MEMBERS.len() }>,
+    meta: MemberSpans<{ META_MEMBERS.len() }>,
+    /// The memory that the request may use.
+    _memory: Option<Arc<BudgetShare>>,
 }
+
+/// The positions of members in the text.
+type MemberSpans<const N: usize> = [Option<Range<usize>>; N];
 
 impl Params {
     /// Reads the parameters. Absent ones are an empty object.
@@ -36,69 +68,62 @@ impl Params {
     /// -32602: the parameters aren't an object, or have a duplicate key.
     pub fn read(raw: Option<&RawValue>) -> Result<Self, ProtocolError> {
         let Some(raw) = raw else { return Ok(Self::default()) };
-        match json::parse_strict(raw.get()) {
-            Ok(Value::Object(value)) => {
-                let keys = ["arguments", "_meta", "inputResponses"];
-                let [arguments, meta, responses] =
-                    json::members(raw.get(), keys).map(|it| it.map(Json::from));
-                Ok(Self { value, arguments, meta, responses, _memory_permit: None })
-            }
-            Ok(_) => Err(ProtocolError::params("", "`params` must be an object")),
-            Err(error) => Err(ProtocolError::params("", &format!("`params` can't be read: {error}"))),
+        json::check_strict(raw.get())
+            .map_err(|error| ProtocolError::params("", &format!("`params` can't be read: {error}")))?;
+        let text = Json::from(raw);
+        if !text.is_object() {
+            return Err(ProtocolError::params("", "`params` must be an object"));
         }
+        let members = member_spans(text.get(), text.get(), MEMBERS);
+        let meta = members[0].clone().map(|meta| member_spans(text.get(), &text.get()[meta], META_MEMBERS));
+        Ok(Self { text: Some(text), members, meta: meta.unwrap_or_default(), _memory: None })
     }
 
-    /// The same parameters, holding a memory permit until they are dropped.
+    /// The same parameters, holding a share of the memory budget until they are dropped.
     #[must_use]
-    pub fn with_memory_permit(self, room: OwnedSemaphorePermit) -> Self {
-        Self { _memory_permit: Some(Arc::new(room)), ..self }
+    pub fn with_memory(self, share: BudgetShare) -> Self {
+        Self { _memory: Some(Arc::new(share)), ..self }
     }
 
-    /// A member.
-    pub(super) fn get(&self, key: &str) -> Option<&Value> {
-        self.value.get(key)
+    /// All parameters as written.
+    pub(super) fn text(&self) -> &str {
+        self.text.as_ref().map_or("{}", Json::get)
+    }
+
+    /// The text of a member.
+    pub(super) fn get(&self, key: &str) -> Option<&str> {
+        let place = MEMBERS.iter().position(|member| *member == key);
+        let span = self.members[place.expect("each member that is read is listed")].clone();
+        span.map(|span| &self.text()[span])
     }
 
     /// A string member, such as the name that a header repeats.
     #[must_use]
-    pub fn name(&self, key: &str) -> Option<&str> {
-        self.value.get(key)?.as_str()
+    pub fn name(&self, key: &str) -> Option<Cow<'_, str>> {
+        self.get(key).and_then(json::string_value)
     }
 
     /// Reports whether the request continues an earlier one.
     pub(super) fn continues_earlier_request(&self) -> bool {
-        self.value.contains_key("inputResponses") || self.value.contains_key("requestState")
-    }
-
-    /// The answers to questions of an earlier round, not validated.
-    pub(super) fn input_responses(&self) -> Option<&Json> {
-        self.responses.as_ref()
-    }
-
-    /// All members, sorted by name.
-    pub(super) fn sorted(&self) -> Vec<(&str, &Value)> {
-        let mut all: Vec<_> = self.value.iter().map(|(key, value)| (key.as_str(), value)).collect();
-        all.sort_by_key(|(key, _)| *key);
-        all
-    }
-
-    /// A tool's arguments, as text and as value.
-    pub(super) fn arguments(&self) -> Option<(&Json, &Value)> {
-        Some((self.arguments.as_ref()?, self.value.get("arguments")?))
+        self.get("inputResponses").is_some() || self.get("requestState").is_some()
     }
 
     /// A required string.
-    pub(super) fn string(&self, key: &str) -> Result<&str, ProtocolError> {
-        match self.value.get(key) {
-            Some(Value::String(text)) => Ok(text),
-            Some(_) => Err(ProtocolError::params(&format!("/{key}"), &format!("`{key}` must be a string"))),
+    pub(super) fn string(&self, key: &str) -> Result<Cow<'_, str>, ProtocolError> {
+        match self.get(key).map(json::string_value) {
+            Some(Some(text)) => Ok(text),
+            Some(None) => {
+                Err(ProtocolError::params(&format!("/{key}"), &format!("`{key}` must be a string")))
+            }
             None => Err(ProtocolError::params(&format!("/{key}"), &format!("`{key}` is missing"))),
         }
     }
 
-    /// A member of `_meta`.
-    pub(super) fn meta(&self, key: &str) -> Option<&Value> {
-        self.value.get("_meta")?.get(key)
+    /// The text of a member of `_meta`.
+    pub(super) fn meta(&self, key: &str) -> Option<&str> {
+        let place = META_MEMBERS.iter().position(|member| *member == key);
+        let span = self.meta[place.expect("each member that is read is listed")].clone();
+        span.map(|span| &self.text()[span])
     }
 
     /// The level of `logging/setLevel`.
@@ -107,7 +132,7 @@ impl Params {
     /// -32602: the level is missing or not one of the eight.
     pub fn level(&self) -> Result<LogLevel, ProtocolError> {
         let name = self.string("level")?;
-        LogLevel::from_name(name).ok_or_else(|| {
+        LogLevel::from_name(&name).ok_or_else(|| {
             ProtocolError::params(
                 "/level",
                 "`level` must be debug, info, notice, warning, error, critical, alert or emergency",
@@ -116,25 +141,42 @@ impl Params {
     }
 
     /// `_meta` as text, if it is an object.
-    pub(super) fn meta_text(&self) -> Option<&Json> {
-        self.meta.as_ref().filter(|meta| meta.is_object())
+    pub(super) fn meta_text(&self) -> Option<Json> {
+        let meta = self.get("_meta").filter(|meta| meta.starts_with('{'))?;
+        Some(Json::parse(meta).expect("a part of valid JSON"))
     }
 
     /// Arguments whose values are all strings: of a prompt, or the context of a completion.
-    pub(super) fn strings(value: Option<&Value>, at: &str) -> Result<Vec<(String, String)>, ProtocolError> {
-        match value {
-            None | Some(Value::Null) => Ok(Vec::new()),
-            Some(Value::Object(members)) => members
-                .iter()
-                .map(|(key, value)| match value {
-                    Value::String(text) => Ok((key.clone(), text.clone())),
-                    _ => Err(ProtocolError::params(
-                        &format!("{at}/{}", json::pointer_step(key)),
-                        &format!("`{}` must be a string, not {}", quotable(key), json::type_of(value)),
-                    )),
-                })
-                .collect(),
-            Some(_) => Err(ProtocolError::params(at, "the arguments must be an object")),
+    pub(super) fn strings(text: Option<&str>, at: &str) -> Result<Vec<(String, String)>, ProtocolError> {
+        let Some(text) = text.filter(|text| *text != "null") else { return Ok(Vec::new()) };
+        if json::type_of_text(text) != "object" {
+            return Err(ProtocolError::params(at, "the arguments must be an object"));
         }
+        let mut all = Vec::new();
+        json::visit_members(text, |key, value| {
+            if all.len() == MAX_STRING_ARGUMENTS {
+                let message = format!("at most {MAX_STRING_ARGUMENTS} arguments are allowed");
+                return Err(ProtocolError::params(at, &message));
+            }
+            let Some(string) = json::string_value(value.get()) else {
+                let kind = json::type_of_text(value.get());
+                return Err(ProtocolError::params(
+                    &format!("{at}/{}", json::pointer_step(&key)),
+                    &format!("`{}` must be a string, not {kind}", quotable(&key)),
+                ));
+            };
+            all.push((key.into_owned(), string.into_owned()));
+            Ok(())
+        })?;
+        Ok(all)
     }
+}
+
+/// The positions in `text` of the members of `object`, which is a part of it.
+fn member_spans<const N: usize>(text: &str, object: &str, keys: [&str; N]) -> MemberSpans<N> {
+    json::members(object, keys).map(|member| {
+        let member = member?.get();
+        let start = member.as_ptr().addr() - text.as_ptr().addr();
+        Some(start..start + member.len())
+    })
 }

@@ -319,7 +319,7 @@ fn projects_valid_schemas_to_each_revision() {
 #[test]
 fn escapes_keys_in_error_pointers() {
     let arguments = json!({ "a/b~c": 1 });
-    let error = Params::strings(Some(&arguments), "/arguments").unwrap_err();
+    let error = Params::strings(Some(&arguments.to_string()), "/arguments").unwrap_err();
     assert_eq!(error.error.data.unwrap().to_value().unwrap(), json!({ "at": "/arguments/a~1b~0c" }));
 }
 
@@ -329,7 +329,7 @@ fn shortens_caller_text_in_errors() {
     let error = ProtocolError::unsupported_version(&long).error;
     assert!(error.message.len() < 200);
     let arguments = Value::Object([(long, json!(1))].into_iter().collect());
-    assert!(Params::strings(Some(&arguments), "").unwrap_err().error.message.len() < 200);
+    assert!(Params::strings(Some(&arguments.to_string()), "").unwrap_err().error.message.len() < 200);
 }
 
 #[test]
@@ -358,4 +358,38 @@ fn bounds_the_depth_of_capability_names() {
     let lacks = DispatchError::Call { plugin: PluginId::new("p").unwrap(), error };
     let told = told(&lacks, Asked::Other, Revision::V2026_07_28).to_string();
     assert!(crate::json::parse_strict(&told).is_ok(), "{told}");
+}
+
+#[test]
+fn limits_lists_of_small_values() {
+    let members = |count: usize| {
+        let all = (0..count).map(|at| (format!("k{at}"), json!("")));
+        Value::Object(all.collect()).to_string()
+    };
+    assert_eq!(Params::strings(Some(&members(1_000)), "/arguments").unwrap().len(), 1_000);
+    let error = Params::strings(Some(&members(1_001)), "/arguments").unwrap_err().error;
+    assert_eq!(error.message, "at most 1000 arguments are allowed");
+    assert_eq!(super::envelope::client_info(&members(5_000)).extra.len(), 64);
+    for (token, is_kept) in [("x".repeat(1_000), true), ("x".repeat(1_100), false)] {
+        let params = json!({ "_meta": { "progressToken": token } });
+        let raw = serde_json::value::to_raw_value(&params).unwrap();
+        let prefs = NotificationPrefs::read(&Params::read(Some(&raw)).unwrap(), None);
+        assert_eq!(prefs.is_empty(), !is_kept);
+    }
+}
+
+#[test]
+fn reads_parameters_as_written() {
+    let text =
+        "{\n\"name\" : \"a\\u0062\",\r\n\"arguments\":{ \"n\" : 1.50 },\"_meta\": {\"progressToken\": 7}}";
+    let raw: Box<serde_json::value::RawValue> = serde_json::from_str(text).unwrap();
+    let params = Params::read(Some(&raw)).unwrap();
+    assert_eq!(params.string("name").unwrap(), "ab");
+    assert_eq!(params.get("arguments"), Some(r#"{ "n" : 1.50 }"#));
+    assert_eq!((params.meta("progressToken"), params.get("uri")), (Some("7"), None));
+    assert!(!params.text().contains(['\n', '\r']));
+    for text in [r#"{"x":{"a":1,"\u0061":2}}"#, "[]", "1e999"] {
+        let raw: Box<serde_json::value::RawValue> = serde_json::from_str(text).unwrap();
+        assert_eq!(Params::read(Some(&raw)).unwrap_err().error.code, -32602, "{text}");
+    }
 }

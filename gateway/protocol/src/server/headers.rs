@@ -54,7 +54,7 @@ pub(super) fn check_standard(
     let known = Method::ALL.into_iter().find(|known| known.as_str() == method);
     let name = known.and_then(Method::name_member).and_then(|member| params.name(member));
     match name {
-        Some(name) => check(headers, NAME_HEADER, "Mcp-Name", name, HeaderEncoding::MaybeBase64),
+        Some(name) => check(headers, NAME_HEADER, "Mcp-Name", &name, HeaderEncoding::MaybeBase64),
         None => Ok(()),
     }
 }

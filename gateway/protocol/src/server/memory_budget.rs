@@ -1,59 +1,50 @@
 //! The memory of all requests that run or wait, for a permit or for answers of their client.
 //!
 //! A request that asks its client something can wait for minutes without a permit, with all its parameters in memory.
-//! The budget counts the JSON text; parsed parameters take several times as much.
+//! They are kept as text, and no check needs a tree of values, so a request costs a small multiple of its text.
 
 use std::sync::Arc;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use bytesize::ByteSize;
 
+use crate::caller::Caller;
+use crate::caller_budget::{BudgetShare, CallerBudget};
 use crate::jsonrpc::Request;
 use crate::mcp::ProtocolError;
 
-/// The largest small request, in bytes. Small requests have a budget of their own, which large ones can't use up.
-const SMALL_REQUEST_BYTES: usize = 64 * 1024;
+/// The largest request that isn't counted, in bytes. The number of calls and of questions is limited elsewhere.
+const MAX_UNCOUNTED_BYTES: usize = 1024;
 
-/// The size of each of the two budgets, in units.
-const BUDGET_UNITS: usize = 128 * 1024;
-
-/// The size of a unit, in bytes. Smaller requests aren't counted, because their number is limited elsewhere.
-const UNIT_BYTES: usize = 1024;
+/// The number of copies of its text that a request can hold while it runs: the message and its parameters.
+const COPIES: u64 = 2;
 
 /// Limits the memory of requests in flight.
 #[derive(Debug)]
-pub(super) struct RequestMemoryBudget {
-    small: Arc<Semaphore>,
-    large: Arc<Semaphore>,
-}
-
-impl Default for RequestMemoryBudget {
-    fn default() -> Self {
-        let budget = || Arc::new(Semaphore::new(BUDGET_UNITS));
-        Self { small: budget(), large: budget() }
-    }
-}
+pub(super) struct RequestMemoryBudget(Arc<CallerBudget>);
 
 impl RequestMemoryBudget {
-    /// Reserves the memory of a request until the permit is dropped. `None` means that the request is too small to
+    pub(super) fn new(size: ByteSize) -> Self {
+        Self(CallerBudget::new(size.as_u64()))
+    }
+
+    /// Reserves the memory of a request until the share is dropped. `None` means that the request is too small to
     /// count.
     ///
     /// # Errors
-    /// The budget is used up (the error's status is 503).
+    /// The caller has used up its part of the budget (the error's status is 503).
     pub(super) fn reserve(
         &self,
+        caller: &Caller,
         request: &Request<'_>,
-    ) -> Result<Option<OwnedSemaphorePermit>, ProtocolError> {
+    ) -> Result<Option<BudgetShare>, ProtocolError> {
         let size = request.params.map_or(0, |params| params.get().len()) + request.id.as_json().len();
-        let units = (size / UNIT_BYTES).min(BUDGET_UNITS);
-        if units == 0 {
+        if size < MAX_UNCOUNTED_BYTES {
             return Ok(None);
         }
-        let budget = if size <= SMALL_REQUEST_BYTES { &self.small } else { &self.large };
-        let units = u32::try_from(units).expect("at most BUDGET_UNITS");
-        let permit = Arc::clone(budget).try_acquire_many_owned(units).map_err(|_| {
+        let share = self.0.try_reserve(caller, COPIES * size as u64).ok_or_else(|| {
             let error = ProtocolError::internal("too many large requests in flight; try again later");
             ProtocolError { status: 503, ..error }
         })?;
-        Ok(Some(permit))
+        Ok(Some(share))
     }
 }

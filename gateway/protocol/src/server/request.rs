@@ -16,19 +16,24 @@ use crate::mcp::{
 };
 use crate::session::{AnswerBudget, InFlightRequests, PendingRequests, RunningRequest, Session};
 
-use super::Server;
 use super::response_stream::{RequestInProgress, StreamSupport};
+use super::{Server, large_messages};
 
 impl Server {
     /// Parses the parameters, which count towards the memory budget until they are dropped.
     ///
     /// # Errors
     /// The parameters are invalid (the error's status is 400), or the budget is used up (503).
-    pub(super) fn read_params(&self, request: &Request<'_>) -> Result<Params, ProtocolError> {
-        let reserved = self.request_memory.reserve(request)?;
-        let params = Params::read(request.params)?;
+    pub(super) fn read_params(
+        &self,
+        caller: &Caller,
+        request: &Request<'_>,
+    ) -> Result<Params, ProtocolError> {
+        let reserved = self.request_memory.reserve(caller, request)?;
+        let length = request.params.map_or(0, |params| params.get().len());
+        let params = large_messages::read(length, || Params::read(request.params))?;
         Ok(match reserved {
-            Some(permit) => params.with_memory_permit(permit),
+            Some(share) => params.with_memory(share),
             None => params,
         })
     }

@@ -26,8 +26,8 @@ use super::observer::ServerSpan;
 use super::request::receive_notification;
 use super::response_stream::{RequestInProgress, ResponseStream, StreamSupport, response_stream};
 use super::{
-    NO_BATCHES, PARSE_LIMITS, Server, batch_error, duplicate_id, finish_request, join_batch, malformed,
-    response, stray_error, unknown_id,
+    NO_BATCHES, PARSE_LIMITS, Server, batch_error, duplicate_id, finish_request, join_batch, large_messages,
+    malformed, response, stray_error, unknown_id,
 };
 
 /// One stdio peer: the session that it opened, if any, and its running requests.
@@ -131,8 +131,11 @@ impl Server {
     /// Handles one line, without its end. Lines must be passed in the order of arrival; pending replies may be awaited
     /// in any order and concurrently.
     pub fn stdio_line(&self, connection: &Arc<StdioConnection>, line: &[u8]) -> LineReply {
-        let text = MessageText::new(line);
-        self.stdio_incoming(connection, jsonrpc::parse(&text, PARSE_LIMITS))
+        let text = large_messages::read(line.len(), || MessageText::new(line));
+        self.stdio_incoming(
+            connection,
+            large_messages::read(line.len(), || jsonrpc::parse(&text, PARSE_LIMITS)),
+        )
     }
 
     /// Handles a line above the transport's limit of `limit` bytes, of which only the outline is known.
@@ -228,7 +231,7 @@ impl Server {
         streaming: StreamSupport,
         span: &mut ServerSpan,
     ) -> Result<RequestInProgress, ProtocolError> {
-        let params = self.read_params(request)?;
+        let params = self.read_params(&connection.caller, request)?;
         self.record_tool(span, &connection.caller.principal(), &params);
         let session = connection.session();
         let is_initialize = request.method == Method::Initialize.as_str();

@@ -133,6 +133,7 @@ fn serving_observed(
         session_idle: Duration::from_secs(60),
         updates,
         close_streams_after: None,
+        request_memory: DEFAULT_REQUEST_MEMORY,
     };
     Server::new(dispatcher, options)
 }
@@ -509,6 +510,7 @@ async fn legacy_sse_clients_are_limited() {
         session_idle: Duration::from_secs(60),
         updates: Arc::default(),
         close_streams_after: None,
+        request_memory: DEFAULT_REQUEST_MEMORY,
     };
     let server = Server::new(dispatcher, options);
     let mut legacy_sse_clients: Vec<_> =

@@ -13,6 +13,20 @@ struct Number {
     n: i64,
 }
 
+/// The declared output of `many_objects`.
+#[derive(Serialize, JsonSchema)]
+struct Items {
+    /// The objects.
+    items: Vec<Item>,
+}
+
+/// A small object.
+#[derive(Serialize, JsonSchema)]
+struct Item {
+    /// A number.
+    a: i64,
+}
+
 /// Tools with bad results.
 #[derive(Debug, Default)]
 pub(crate) struct Results;
@@ -35,6 +49,14 @@ impl Results {
     #[tool]
     fn huge_structured(&self, bytes: Option<usize>) -> ToolResult {
         output::structured(format!("\"{}\"", output::letters(bytes.unwrap_or(32 << 20))))
+    }
+
+    /// Return structured content of many small objects: by default 10,000. For the memory of output validation.
+    #[tool(output = Items)]
+    fn many_objects(&self, count: Option<usize>) -> ToolResult {
+        let mut items = r#"{"a":0},"#.repeat(count.unwrap_or(10_000));
+        items.pop();
+        output::structured(format!(r#"{{"items":[{items}]}}"#))
     }
 
     /// Return nested structured content: by default 100,000 levels deep. For the JSON parser.

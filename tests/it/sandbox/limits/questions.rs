@@ -39,6 +39,10 @@ fn named(key: usize) -> Value {
     json!({ "key": "k".repeat(key), "method": "roots/list" })
 }
 
+fn values(count: usize) -> Value {
+    json!({ "key": "k", "method": "roots/list", "params": { "other": vec![0; count] } })
+}
+
 /// The largest allowed question, one that is too large, and words of the error.
 fn questions() -> Vec<(Value, Value, &'static str)> {
     vec![
@@ -53,6 +57,7 @@ fn questions() -> Vec<(Value, Value, &'static str)> {
         (page(2_048), page(2_049), "`url` must be"),
         (messages(256, 0), messages(257, 0), "1 to 256 messages"),
         (messages(1, 64), messages(1, 65), "`tools`"),
+        (values(19_990), values(20_000), "more than 20000 values"),
     ]
 }
 

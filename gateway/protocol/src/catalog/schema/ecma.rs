@@ -11,7 +11,9 @@ use std::sync::Arc;
 use jsonschema::{Keyword, PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
-use super::meter;
+use crate::check_meter;
+use crate::tape::{TapeJson, TapeNode};
+
 use super::pattern::pattern_places;
 
 /// The compiled size of one regular expression, in bytes: enough for a bounded repetition of a large class.
@@ -26,9 +28,9 @@ pub(super) struct PatternMatcher {
     /// The text in the schema.
     pattern: String,
     /// The expressions that have to match.
-    required: Vec<Validator>,
+    required: Vec<Validator<TapeJson>>,
     /// The expressions that must not match.
-    forbidden: Vec<Validator>,
+    forbidden: Vec<Validator<TapeJson>>,
     /// The number of places where a match can be in progress.
     pub(super) places: u64,
 }
@@ -99,9 +101,9 @@ impl PatternMatcher {
         split_lookaheads(pattern).map_or(1, |parts| parts.required.len() + parts.forbidden.len())
     }
 
-    fn matches(&self, value: &Value) -> bool {
-        let Some(text) = value.as_str() else { return true };
-        meter::may_match(self.places.saturating_mul(text.len() as u64))
+    fn matches(&self, value: TapeNode<'_>) -> bool {
+        let Some(text) = value.string() else { return true };
+        check_meter::may_match(self.places.saturating_mul(text.len() as u64))
             && (self.required.iter().all(|part| part.is_valid(value))
                 && !self.forbidden.iter().any(|part| part.is_valid(value)))
     }
@@ -126,13 +128,13 @@ impl PatternKeyword {
     }
 }
 
-impl<'i> Keyword<'i> for PatternKeyword {
+impl<'i> Keyword<'i, TapeJson> for PatternKeyword {
     /// The error's message is the pattern.
-    fn validate(&self, value: &'i Value) -> Result<(), ValidationError<'i>> {
+    fn validate(&self, value: TapeNode<'i>) -> Result<(), ValidationError<'i>> {
         if self.0.matches(value) { Ok(()) } else { Err(ValidationError::custom(&self.0.pattern)) }
     }
 
-    fn is_valid(&self, value: &'i Value) -> bool {
+    fn is_valid(&self, value: TapeNode<'i>) -> bool {
         self.0.matches(value)
     }
 }
@@ -172,8 +174,8 @@ pub(super) fn translate_names(schema: &mut Value) {
 }
 
 /// Compiles one translated expression.
-fn compile_part(translated: &str) -> Result<Validator, PatternError> {
-    let compiled = jsonschema::options()
+fn compile_part(translated: &str) -> Result<Validator<TapeJson>, PatternError> {
+    let compiled = jsonschema::options_for::<TapeJson>()
         .with_pattern_options(pattern_options())
         .offline()
         .build(&json!({ "pattern": translated }));

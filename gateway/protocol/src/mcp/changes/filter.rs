@@ -4,14 +4,18 @@
 use std::collections::HashSet;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use serde_json::{Map, Value};
+use serde_json::value::RawValue;
 
 use crate::catalog::ListKind;
+use crate::json;
 
 use super::super::errors::ProtocolError;
 use super::super::params::Params;
 
 const RESOURCES_MEMBER: &str = "resourceSubscriptions";
+
+/// The maximum number of different URIs in a filter, of which only a part can be subscribed to.
+const MAX_LISTED_URIS: usize = 4_096;
 
 /// The changes that a client wants to be notified of.
 #[derive(Debug)]
@@ -28,7 +32,7 @@ impl ChangeFilter {
     /// -32602: the filter is missing, or a member has the wrong type.
     pub(super) fn read(params: &Params) -> Result<Self, ProtocolError> {
         let wanted = match params.get("notifications") {
-            Some(Value::Object(wanted)) => wanted,
+            Some(wanted) if json::type_of_text(wanted) == "object" => wanted,
             Some(_) => return Err(wrong("", "`notifications` must be an object")),
             None => {
                 return Err(wrong(
@@ -39,9 +43,9 @@ impl ChangeFilter {
         };
         let mut kinds = Vec::new();
         for kind in ListKind::ALL {
-            match wanted.get(member(kind)) {
-                Some(Value::Bool(true)) => kinds.push(kind),
-                None | Some(Value::Null | Value::Bool(false)) => {}
+            match json::member(wanted, member(kind)).map(RawValue::get) {
+                Some("true") => kinds.push(kind),
+                None | Some("null" | "false") => {}
                 Some(_) => return Err(wrong(member(kind), "it must be true or false")),
             }
         }
@@ -49,21 +53,28 @@ impl ChangeFilter {
     }
 }
 
-fn uris(wanted: &Map<String, Value>) -> Result<Vec<String>, ProtocolError> {
+/// The listed URIs, each once.
+fn uris(wanted: &str) -> Result<Vec<String>, ProtocolError> {
     let not_uris = || wrong(RESOURCES_MEMBER, "it must be a list of URIs");
-    let listed = match wanted.get(RESOURCES_MEMBER) {
-        None | Some(Value::Null) => return Ok(Vec::new()),
-        Some(Value::Array(listed)) => listed,
-        Some(_) => return Err(not_uris()),
+    let Some(listed) = json::member(wanted, RESOURCES_MEMBER).map(RawValue::get).filter(|it| *it != "null")
+    else {
+        return Ok(Vec::new());
     };
+    if json::type_of_text(listed) != "array" {
+        return Err(not_uris());
+    }
     let mut seen = HashSet::new();
     let mut uris = Vec::new();
-    for uri in listed {
-        let uri = uri.as_str().ok_or_else(not_uris)?;
-        if seen.insert(uri) {
-            uris.push(uri.to_owned());
+    json::visit_elements(listed, |uri| {
+        let uri = json::string_value(uri.get()).ok_or_else(not_uris)?;
+        if seen.insert(uri.clone()) {
+            uris.push(uri.into_owned());
         }
-    }
+        if uris.len() > MAX_LISTED_URIS {
+            return Err(wrong(RESOURCES_MEMBER, &format!("at most {MAX_LISTED_URIS} URIs are allowed")));
+        }
+        Ok(())
+    })?;
     Ok(uris)
 }
 

@@ -6,19 +6,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
 use futures_util::future::try_join_all;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::call::{CallError, PluginError};
 use crate::catalog::CatalogPlugin;
-use crate::json::Json;
+use crate::json::{self, Json};
 use crate::manifest::JsonMembers;
 
 use super::super::errors::{ProtocolError, RequestError};
 use super::super::render::{InputRequired, View, render};
 use super::super::{Method, Params, Protocol, RequestContext};
 use super::state::{MarkUsedError, OpenedState, RoundState, StateClaim, StateError};
-use super::{CallRound, MAX_ANSWERS_BYTES, ParsedQuestions, sanitise, split_answers};
+use super::{CallRound, MAX_ANSWERS, MAX_ANSWERS_BYTES, ParsedQuestions, sanitise, split_answers};
 
 /// One request and its protocol.
 pub(super) struct ClientInput<'a> {
@@ -123,17 +122,16 @@ impl ClientInput<'_> {
                     ..CallRound::default()
                 }));
             }
-            Some(Value::String(state)) => state,
-            Some(_) => {
+            Some(text) => json::string_value(text).ok_or_else(|| {
                 let error = ProtocolError::params("/requestState", "`requestState` must be a string");
-                return Err(RequestError::Protocol(error));
-            }
+                RequestError::Protocol(error)
+            })?,
         };
         // The lookup reports an unknown tool.
         let Some(catalog_plugin) = catalog_plugin else {
             return Ok(StatelessStart::Call(CallRound::default()));
         };
-        let OpenedState { rounds, answers, open, state, .. } = self.open(catalog_plugin, state)?;
+        let OpenedState { rounds, answers, open, state, .. } = self.open(catalog_plugin, &state)?;
         let (more, missing, unusable) = split_answers(open, &mut { given });
         let round = CallRound {
             rounds: rounds.saturating_sub(1),
@@ -155,13 +153,20 @@ impl ClientInput<'_> {
 
     /// The answers in the request.
     fn answers_in_request(&self) -> Result<HashMap<String, Json>, RequestError> {
-        let Some(text) = self.params.input_responses() else { return Ok(HashMap::new()) };
-        serde_json::from_str(text.get()).map_err(|_| {
-            RequestError::Protocol(ProtocolError::params(
-                "/inputResponses",
-                "`inputResponses` must be an object",
-            ))
-        })
+        let Some(text) = self.params.get("inputResponses") else { return Ok(HashMap::new()) };
+        let wrong = |message: &str| RequestError::Protocol(ProtocolError::params("/inputResponses", message));
+        if !text.starts_with('{') {
+            return Err(wrong("`inputResponses` must be an object"));
+        }
+        let mut answers = HashMap::new();
+        json::visit_members(text, |key, answer| {
+            if answers.len() == MAX_ANSWERS {
+                return Err(wrong(&format!("`inputResponses` has more than {MAX_ANSWERS} members")));
+            }
+            answers.insert(key.into_owned(), Json::from(answer));
+            Ok(())
+        })?;
+        Ok(answers)
     }
 
     /// Opens a state and marks it as used.

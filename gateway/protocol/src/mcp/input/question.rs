@@ -8,6 +8,7 @@ use crate::catalog::CatalogPlugin;
 use crate::json::{Json, parse_strict};
 use crate::names::PluginId;
 use crate::policy::ClientFeature;
+use crate::tape::JsonTape;
 use crate::text::{is_hidden, is_hidden_in_uri, quotable};
 
 use super::super::errors::{ProtocolError, RequestError};
@@ -26,6 +27,9 @@ const MAX_KEY_BYTES: usize = 128;
 
 /// The longest URL that a user is sent to, in bytes.
 const MAX_URL_BYTES: usize = 2_048;
+
+/// The maximum number of values in a question or an answer: far more than in a form with many choices.
+const MAX_QUESTION_VALUES: u64 = 20_000;
 
 /// A valid question.
 #[derive(Debug)]
@@ -202,7 +206,7 @@ impl Question {
         if answer.len() > MAX_ANSWER_BYTES {
             return Err(format!("it is longer than {} KiB", MAX_ANSWER_BYTES / 1024));
         }
-        let value = parse_strict(answer).map_err(|error| error.to_string())?;
+        let value = read_value(answer)?;
         let object = value.as_object().ok_or("it must be an object")?;
         match &self.kind {
             QuestionKind::Form { form, .. } => match elicitation_action(object)? {
@@ -228,8 +232,8 @@ impl Question {
 
 impl QuestionKind {
     fn read(method: &str, params: Option<&Json>) -> Result<Self, String> {
-        let params = params.map(|params| parse_strict(params.get())).transpose();
-        let params = params.map_err(|error| error.to_string())?.unwrap_or_else(|| json!({}));
+        let params = params.map(|params| read_value(params.get())).transpose()?;
+        let params = params.unwrap_or_else(|| json!({}));
         let params = params.as_object().ok_or("its parameters must be an object")?;
         let meta = params.get("_meta").cloned();
         match method {
@@ -251,6 +255,14 @@ impl QuestionKind {
             other => Err(format!("`{}` is not a question to a client", quotable(other))),
         }
     }
+}
+
+/// Parses a question or an answer, which is kept until the call ends.
+fn read_value(text: &str) -> Result<Value, String> {
+    if JsonTape::read(text).map_or(true, |tape| tape.size().nodes > MAX_QUESTION_VALUES) {
+        return Err(format!("it has more than {MAX_QUESTION_VALUES} values"));
+    }
+    parse_strict(text).map_err(|error| error.to_string())
 }
 
 /// The user's action on an elicitation.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::super::{CacheScope, Identity, Method, ProtocolOptions, SealingKey, StartedRequest};

@@ -10,6 +10,7 @@ use futures_util::future::join_all;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::caller_budget::BudgetShare;
 use crate::dispatch::NetworkTransport;
 use crate::jsonrpc::{
     self, Incoming, MalformedMessage, Message, MessageOutline, MessageText, Notification, Request,
@@ -24,6 +25,7 @@ use super::upgrade::{self, Upgraded};
 use super::{ClaimedRevision, HttpAnswer, HttpPost, HttpReply, StreamLifetime, refuse_body};
 use crate::names::Principal;
 use crate::server::headers::{self, Header, Headers, SESSION_ID_HEADER};
+use crate::server::large_messages;
 use crate::server::listen_streams::StreamEnds;
 use crate::server::observer::ServerSpan;
 use crate::server::request::receive_notification;
@@ -41,13 +43,16 @@ impl Server {
     pub async fn post(self: &Arc<Self>, post: HttpPost<'_>) -> HttpAnswer {
         let claimed_revision = ClaimedRevision::of(post.headers);
         let unknown = unknown_id(claimed_revision.revision());
-        match jsonrpc::parse(&MessageText::new(post.body), PARSE_LIMITS) {
+        let length = post.body.len();
+        let turn = self.large_messages.wait(post.caller, length).await;
+        let text = large_messages::read(length, || MessageText::new(post.body));
+        match large_messages::read(length, || jsonrpc::parse(&text, PARSE_LIMITS)) {
             Err(error) => {
                 let session = self.session(&post.caller.principal(), post.headers, claimed_revision).ok();
                 HttpReply::malformed(error, session.as_deref(), unknown).into()
             }
             Ok(Incoming::Single(Message::Request(request))) => {
-                self.post_request(post, claimed_revision, &request).await
+                self.post_request(post, claimed_revision, &request, turn).await
             }
             Ok(Incoming::Single(Message::Notification(notification))) => {
                 self.post_notification(post, claimed_revision, &notification).into()
@@ -65,7 +70,10 @@ impl Server {
                     Err(error) => HttpReply::stray(&error).into(),
                 }
             }
-            Ok(Incoming::Batch(entries)) => self.post_batch(post, claimed_revision, entries).await.into(),
+            Ok(Incoming::Batch(entries)) => {
+                drop(turn);
+                self.post_batch(post, claimed_revision, entries).await.into()
+            }
         }
     }
 
@@ -109,12 +117,13 @@ impl Server {
         post: HttpPost<'_>,
         claimed_revision: ClaimedRevision,
         request: &Request<'_>,
+        turn: Option<BudgetShare>,
     ) -> HttpAnswer {
         let mut span = self.span(request, NetworkTransport::Tcp);
         let refuse = |span: ServerSpan, status: u16, error: ProtocolError| {
             HttpAnswer::Whole(HttpReply::new(status, span.respond(&request.id, &RequestAnswer::Error(error))))
         };
-        let params = match self.read_params(request) {
+        let params = match self.read_params(post.caller, request) {
             Ok(params) => params,
             Err(error) => {
                 let early = if claimed_revision.is_stateless() { 400 } else { 200 };
@@ -122,6 +131,7 @@ impl Server {
                 return refuse(span, status, error);
             }
         };
+        drop(turn);
         self.record_tool(&mut span, &post.caller.principal(), &params);
         let is_initialize = request.method == Method::Initialize.as_str();
         if is_initialize && envelope::claimed_version(&params).is_none() {
@@ -171,7 +181,7 @@ impl Server {
         span: &mut ServerSpan,
     ) -> Result<RequestInProgress, ProtocolError> {
         if let Some(claimed) = envelope::claimed_version(&params) {
-            headers::check_version(post.headers, claimed)?;
+            headers::check_version(post.headers, &claimed)?;
         }
         let envelope = RequestEnvelope::read(&params)?;
         span.set_revision(envelope.revision);
@@ -315,7 +325,7 @@ impl Server {
                     }
                     Ok(Message::Request(request)) => {
                         let mut span = self.span(&request, NetworkTransport::Tcp);
-                        let params = match self.read_params(&request) {
+                        let params = match self.read_params(post.caller, &request) {
                             Ok(params) => params,
                             Err(error) => {
                                 return Some(span.respond(&request.id, &RequestAnswer::Error(error)));

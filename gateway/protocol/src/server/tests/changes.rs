@@ -311,6 +311,7 @@ async fn listen_rejects_invalid_filters() {
     let gateway = Changing::new();
     let connection = StdioConnection::new();
     let many: Vec<_> = (0..=1024).map(|number| format!("test://b/{number}")).collect();
+    let too_many: Vec<_> = (0..=4096).map(|number| format!("test://none/{number}")).collect();
     for (filter, at) in [
         (json!(null), "/notifications"),
         (json!([]), "/notifications"),
@@ -318,6 +319,7 @@ async fn listen_rejects_invalid_filters() {
         (json!({ "resourceSubscriptions": A }), "/notifications/resourceSubscriptions"),
         (json!({ "resourceSubscriptions": [A, 1] }), "/notifications/resourceSubscriptions"),
         (json!({ "resourceSubscriptions": many }), "/notifications/resourceSubscriptions"),
+        (json!({ "resourceSubscriptions": too_many }), "/notifications/resourceSubscriptions"),
     ] {
         let answer = line(&gateway.server, &connection, listen("1", &filter).as_bytes()).await.unwrap();
         assert_eq!((&answer["error"]["code"], &answer["error"]["data"]["at"]), (&json!(-32602), &json!(at)));

@@ -335,15 +335,34 @@ async fn limits_memory_of_waiting_requests() {
             other => panic!("{other:?}"),
         }
     };
-    assert_eq!(waiting.len(), 16, "of 8 MiB each, in 128 MiB");
+    assert_eq!(waiting.len(), 15, "of 8 MiB each, which count twice, in 256 MiB");
     let refused: Value = serde_json::from_slice(&refused).unwrap();
-    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(16), &json!(-32603)), "{refused}");
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(15), &json!(-32603)), "{refused}");
     let small = json!({ "name": "a_asks", "arguments": { "x": "x".repeat(60_000) } });
     let mut messages = several(server.stdio_line(&connection, &request(99, "tools/call", &small)));
     next(&mut messages).await.unwrap();
     waiting.pop();
     let mut messages = several(server.stdio_line(&connection, &large(100)));
     assert_eq!(next(&mut messages).await.unwrap()["method"], "roots/list", "one more fits again");
+}
+
+#[tokio::test]
+async fn one_caller_leaves_memory_to_others() {
+    let server = asking();
+    let [first, second] = ["first", "second"].map(|name| Caller::Named(name.into()));
+    let params = serde_json::value::to_raw_value(&json!({ "x": "x".repeat(4 << 20) })).unwrap();
+    let request =
+        jsonrpc::Request { id: Id::string("1"), method: "tools/call".into(), params: Some(&*params) };
+    let reserve_all = |caller: &Caller| {
+        let reserve = || server.request_memory.reserve(caller, &request);
+        std::iter::repeat_with(reserve).map_while(Result::ok).collect::<Vec<_>>()
+    };
+    let of_first = reserve_all(&first);
+    let of_second = reserve_all(&second);
+    assert_eq!((of_first.len(), of_second.len()), (27, 4), "alone, a caller leaves an eighth");
+    drop(of_first);
+    assert_eq!(reserve_all(&first).len(), 15, "while another caller holds some, half");
+    drop(of_second);
 }
 
 #[tokio::test]

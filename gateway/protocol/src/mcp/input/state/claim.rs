@@ -1,10 +1,11 @@
 //! The request that a state is bound to: plugin and version, caller, method and parameters (2026-07-28,
 //! basic/patterns/mrtr: security).
 
-use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use crate::catalog::CatalogPlugin;
 use crate::names::{Digest, Principal};
+use crate::tape::{JsonTape, TapeContainer, TapeNode};
 
 use super::super::super::Params;
 
@@ -35,11 +36,17 @@ impl StateClaim {
         method: &str,
         params: &Params,
     ) -> Self {
-        let mut text = Vec::new();
-        write_canonical(&mut text, &Value::from(method));
-        for (key, value) in params.sorted().into_iter().filter(|(key, _)| !CHANGING_MEMBERS.contains(key)) {
-            write_canonical(&mut text, &Value::from(key));
-            write_canonical(&mut text, value);
+        let mut digest = Sha256::new();
+        write_string(&mut digest, method);
+        if let Ok(tape) = JsonTape::read(params.text()) {
+            let members = tape.root().container().into_iter().flat_map(TapeContainer::sorted_members);
+            for (key, value) in members {
+                let key = key.string().unwrap_or_default();
+                if !CHANGING_MEMBERS.contains(&&*key) {
+                    write_string(&mut digest, &key);
+                    write_canonical(&mut digest, value);
+                }
+            }
         }
         let caller = match principal {
             Principal::Local => "local".to_owned(),
@@ -48,31 +55,46 @@ impl StateClaim {
         };
         let plugin = catalog_plugin.id().to_string();
         let version = catalog_plugin.plugin().digest().to_string();
-        Self { plugin, version, caller, request: Digest::of(&text).to_string() }
+        Self {
+            plugin,
+            version,
+            caller,
+            request: Digest::from(<[u8; 32]>::from(digest.finalize())).to_string(),
+        }
     }
 }
 
-/// Writes a canonical form of a value: equal values have equal text, whatever the order of their members.
-fn write_canonical(out: &mut Vec<u8>, value: &Value) {
-    match value {
-        Value::Object(members) => {
-            let mut members: Vec<_> = members.iter().collect();
-            members.sort_by_key(|(key, _)| *key);
-            out.push(b'{');
-            for (key, value) in members {
-                write_canonical(out, &Value::from(key.as_str()));
+/// Hashes a canonical form of a value: equal values have equal text, whatever the order of their members. The recursion
+/// is as deep as the value, whose depth was checked.
+fn write_canonical(out: &mut Sha256, value: TapeNode<'_>) {
+    match value.container() {
+        Some(object) if object.is_object() => {
+            out.update(b"{");
+            for (key, value) in object.sorted_members() {
+                write_string(out, &key.string().unwrap_or_default());
                 write_canonical(out, value);
             }
-            out.push(b'}');
+            out.update(b"}");
         }
-        Value::Array(items) => {
-            out.push(b'[');
-            items.iter().for_each(|item| write_canonical(out, item));
-            out.push(b']');
+        Some(array) => {
+            out.update(b"[");
+            array.elements().for_each(|item| write_canonical(out, item));
+            out.update(b"]");
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            out.extend_from_slice(value.to_string().as_bytes());
-            out.push(b',');
-        }
+        None => match (value.string(), value.number()) {
+            (Some(text), _) => write_string(out, &text),
+            (None, Some(number)) => write_token(out, number.to_string().as_bytes()),
+            (None, None) => write_token(out, value.word().as_bytes()),
+        },
     }
+}
+
+/// Hashes a string as JSON writes it.
+fn write_string(out: &mut Sha256, text: &str) {
+    write_token(out, serde_json::Value::from(text).to_string().as_bytes());
+}
+
+fn write_token(out: &mut Sha256, token: &[u8]) {
+    out.update(token);
+    out.update(b",");
 }

@@ -173,6 +173,9 @@ async fn rejects_responses_and_states_of_wrong_type() {
     for responses in [json!(null), json!([]), json!(1), json!("x")] {
         refused(&gateway, &client, json!({ "inputResponses": responses })).await;
     }
+    let many: serde_json::Map<_, _> = (0..129).map(|at| (format!("k{at}"), json!({}))).collect();
+    let error = refused(&gateway, &client, json!({ "inputResponses": many })).await;
+    assert!(error.error.message.contains("more than 128 members"), "{error:?}");
     for state in [json!(null), json!({}), json!(1)] {
         refused(&gateway, &client, json!({ "requestState": state })).await;
     }
