@@ -58,6 +58,7 @@ async fn measure(source: PathBuf) -> Result<Value> {
         cache_dir: cache.path().join("code"),
         state_dir: None,
         max_concurrent_calls: MAX_CONCURRENT_CALLS,
+        guest_memory: 4 << 30,
         change_inbox: None,
         outgoing_http: OutgoingOptions::default(),
     };

@@ -65,6 +65,7 @@ fn host(cache: PathBuf) -> Result<WasmHost> {
         cache_dir: cache,
         state_dir: None,
         max_concurrent_calls: 64,
+        guest_memory: 4 << 30,
         change_inbox: None,
         outgoing_http: OutgoingOptions::default(),
     })?)

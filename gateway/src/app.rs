@@ -9,14 +9,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytesize::ByteSize;
 use moongate_config::Config;
 use moongate_protocol::mcp::{CacheScope, Identity, ProtocolOptions, RandomnessError, SealingKey};
-use moongate_protocol::server::{DEFAULT_REQUEST_MEMORY, Server, ServerOptions};
+use moongate_protocol::server::{Server, ServerOptions};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::admin::AdminError;
 use crate::metrics::Metrics;
+use crate::supervisor::memory_shares::MemoryShares;
 use crate::supervisor::{self, Supervisor};
 use crate::transport::TransportShutdown;
 use crate::transport::http::{BindError, BoundEndpoint};
@@ -266,7 +268,7 @@ fn server(
         session_idle: http.session_idle,
         updates: Arc::clone(supervisor.updates()),
         close_streams_after: http.close_streams_after,
-        request_memory: DEFAULT_REQUEST_MEMORY,
+        request_memory: ByteSize::b(MemoryShares::of(config).requests),
     };
     Ok(Server::new(supervisor.dispatcher().with_observer(Arc::<Metrics>::clone(metrics)), options))
 }

@@ -37,6 +37,7 @@ mod fake;
 mod host_adapter;
 mod list_refresh;
 mod managed_plugin;
+pub mod memory_shares;
 mod plugin_host;
 mod reconciler;
 mod reload_report;
@@ -46,6 +47,7 @@ mod watch;
 use control::Reloader;
 use desired_config::{ConfigFile, ConfigHook};
 use host_adapter::WasmPluginHost;
+use memory_shares::MemoryShares;
 use reconciler::{Reconciler, ReconcilerDeps};
 use status::SupervisorStatus;
 use watch::{NativeSystem, System, WatchServer, WatchThread};
@@ -416,6 +418,7 @@ fn start_host(
         cache_dir: config.cache.clone(),
         state_dir: state,
         max_concurrent_calls: config.concurrency,
+        guest_memory: MemoryShares::of(config).guests,
         change_inbox: Some(Arc::clone(inbox)),
         outgoing_http: OutgoingOptions { own_listeners: own, ca_file: config.ca_file.clone() },
     })

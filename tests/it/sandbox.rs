@@ -1,10 +1,12 @@
 //! Grants, limits and isolation of plugins.
 
+mod checks;
 #[cfg(unix)]
 mod directories;
 #[cfg(unix)]
 mod filesystem;
 mod forged_output;
+mod gateway_memory;
 mod grants;
 mod hostile_mix;
 pub(crate) mod limits;

@@ -17,6 +17,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytesize::ByteSize;
+
 pub mod protected_paths;
 mod grants;
 mod load;
@@ -74,6 +76,8 @@ pub struct Config {
     pub certificates: Vec<PathBuf>,
     /// The number of concurrent calls to all plugins together.
     pub concurrency: u32,
+    /// The memory of the process. `None` takes a part of what the system allows.
+    pub memory: Option<ByteSize>,
     /// The number of items on a page of a list. `None` puts all items on one page.
     pub page_size: Option<NonZeroU32>,
     /// The key that gateways with the same clients share. `None` generates one at start.

@@ -16,8 +16,8 @@ use super::report::redact::{redact, redact_invalid, scrub};
 use super::report::syntax::syntax_problems;
 use super::sections::admin::read_admin;
 use super::sections::gateway::{
-    DEFAULT_CONCURRENCY, DEFAULT_STOP_GRACE, read_ca_file, read_page_size, read_sealing_key, read_watch,
-    read_wider_grants,
+    DEFAULT_CONCURRENCY, DEFAULT_STOP_GRACE, read_ca_file, read_memory, read_page_size, read_sealing_key,
+    read_watch, read_wider_grants,
 };
 use super::sections::http::read_http;
 use super::sections::plugin::{read_defaults, read_plugins};
@@ -177,6 +177,7 @@ fn read_sections(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>, file: Path
         ca_file: read_ca_file(reader, &gateway),
         certificates: reader.certificate_stores(),
         concurrency: reader.integer(&gateway, "concurrency", DEFAULT_CONCURRENCY),
+        memory: read_memory(reader, &gateway),
         page_size: read_page_size(reader, &gateway),
         sealing_key: read_sealing_key(reader, &gateway),
         plugins: read_plugins(reader, root, &defaults).into_iter().map(Arc::new).collect(),

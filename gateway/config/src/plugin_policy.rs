@@ -22,6 +22,7 @@ impl PluginConfig {
             concurrency: self.limits.concurrency,
             queue: self.limits.queue,
             timeout: self.limits.timeout,
+            cpu_time: self.limits.cpu_time,
             cancel_grace: self.limits.cancel_grace,
             settings: self.plugin_settings(),
         }

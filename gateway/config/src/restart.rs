@@ -25,6 +25,7 @@ impl Config {
             ca_file,
             certificates: _, // the environment doesn't change
             concurrency,
+            memory,
             page_size,
             sealing_key,
             plugins: _,
@@ -34,6 +35,7 @@ impl Config {
         } = self;
         let mut keys = [
             ("gateway.concurrency", *concurrency != new.concurrency),
+            ("gateway.memory", *memory != new.memory),
             ("gateway.page_size", *page_size != new.page_size),
             ("gateway.sealing_key", *sealing_key != new.sealing_key),
             ("gateway.cache", *cache != new.cache),

@@ -75,6 +75,7 @@ fn reads_every_key() {
         ca_file,
         certificates,
         concurrency,
+        memory,
         page_size,
         sealing_key,
         plugins,
@@ -88,6 +89,7 @@ fn reads_every_key() {
     assert_eq!(file, goldens_dir().join("gateway.toml"));
     assert_eq!(cache, goldens_dir().join("files/cache"));
     assert_eq!((state, concurrency), (None, 8));
+    assert_eq!(memory, Some(ByteSize::gib(1)));
     assert_eq!(ca_file, Some(goldens_dir().join("files/ca.pem")));
     assert_eq!(certificates, [""; 0].map(PathBuf::from));
     assert_eq!(page_size.map(NonZeroU32::get), Some(50));

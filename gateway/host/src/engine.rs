@@ -31,18 +31,40 @@ pub(super) const TABLE_ELEMENTS: u32 = 100_000;
 /// The size of one instance's metadata. JavaScript and Python need several megabytes.
 const INSTANCE_METADATA_BYTES: usize = 10 << 20;
 
+/// The size of a page of memory.
+const PAGE: u64 = 4 << 10;
+/// The most that an unused slot keeps of its memory, in bytes.
+const FULL_MEMORY: u64 = 512 << 10;
+/// The most that an unused slot keeps of its tables, in bytes.
+const FULL_TABLE: u64 = 64 << 10;
+/// The most that an unused slot keeps of its stack, in bytes: as much as a guest can touch, with some frames of the host.
+const FULL_STACK: u64 = 576 << 10;
+
+/// The pages that slots of the pool keep after a call, so that the next one is faster. Each size is in bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct KeptMemory {
+    slots: u64,
+    memory: u64,
+    table: u64,
+    stack: u64,
+}
+
 /// The engine for this many concurrent calls.
 ///
 /// If the address space for the pool isn't available (because of a limit or strict overcommit), instances are allocated
 /// one by one, which is slower.
-pub(super) fn engine(concurrency: u32) -> wasmtime::Result<Engine> {
-    let pooled = Engine::new(config().allocation_strategy(pool(concurrency)));
+pub(super) fn engine(concurrency: u32, kept: KeptMemory) -> wasmtime::Result<Engine> {
+    let mut config = config();
+    if kept.stack < FULL_STACK {
+        config.async_stack_zeroing(true);
+    }
+    let pooled = Engine::new(config.allocation_strategy(pool(concurrency, kept)));
     pooled.or_else(|error| {
         tracing::warn!(
             error = format!("{error:#}"),
             "can't reserve address space for a pool of {concurrency} instances; calls are slower without it"
         );
-        Engine::new(&config())
+        Engine::new(&self::config())
     })
 }
 
@@ -71,7 +93,25 @@ fn config() -> Config {
     config
 }
 
-fn pool(concurrency: u32) -> PoolingAllocationConfig {
+impl KeptMemory {
+    /// The pages that unused slots keep: an eighth of `guest_memory` at most.
+    pub(super) fn new(guest_memory: u64, concurrency: u32) -> Self {
+        let slots = u64::from(concurrency.saturating_add(SPARE_SLOTS));
+        let each = guest_memory / 8 / slots;
+        if each >= FULL_MEMORY + FULL_TABLE + FULL_STACK {
+            return Self { slots, memory: FULL_MEMORY, table: FULL_TABLE, stack: FULL_STACK };
+        }
+        let pages = |bytes: u64| bytes / PAGE * PAGE;
+        Self { slots, memory: pages(each / 2), table: pages(each / 8), stack: pages(each / 4) }
+    }
+
+    /// The memory of all unused slots.
+    pub(super) fn total(self) -> u64 {
+        self.slots * (self.memory + self.table + self.stack)
+    }
+}
+
+fn pool(concurrency: u32, kept: KeptMemory) -> PoolingAllocationConfig {
     let slots = concurrency.saturating_add(SPARE_SLOTS);
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(slots)
@@ -94,9 +134,14 @@ fn pool(concurrency: u32) -> PoolingAllocationConfig {
         // A page that was swapped out while dirty would keep its contents for the next instance.
         pool.pagemap_scan(Enabled::No);
     } else {
-        // Keeping pages is faster only if dirty pages can be recognised. After many concurrent calls, all warm slots
-        // together keep 32 MiB.
-        pool.pagemap_scan(Enabled::Auto).linear_memory_keep_resident(512 << 10).table_keep_resident(64 << 10);
+        // Keeping pages is faster only if dirty pages can be recognised.
+        let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        pool.pagemap_scan(Enabled::Auto)
+            .linear_memory_keep_resident(bytes(kept.memory))
+            .table_keep_resident(bytes(kept.table));
+    }
+    if kept.stack < FULL_STACK {
+        pool.async_stack_keep_resident(usize::try_from(kept.stack).unwrap_or(usize::MAX));
     }
     pool
 }

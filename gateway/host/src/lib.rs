@@ -34,12 +34,13 @@ use std::sync::Arc;
 use moongate_config::PluginConfig;
 use moongate_model::names::PluginId;
 
-use self::engine::Ticker;
+use self::engine::{KeptMemory, Ticker};
 use self::load::ComponentLoader;
 use self::load::cache::CodeCache;
 use self::load::code::{Generations, LoadedCode};
 use self::load::{describe, file};
 use self::sandbox::call::{HostResources, Sandbox};
+use self::sandbox::guest_memory::GuestMemory;
 use self::sandbox::instance_pool::InstancePool;
 use self::sandbox::open_files;
 use self::wasi::files::disk_usage::DiskUsages;
@@ -71,6 +72,8 @@ pub struct HostOptions {
     pub state_dir: Option<PathBuf>,
     /// The limit on concurrent calls, for all plugins together.
     pub max_concurrent_calls: u32,
+    /// The memory of all instances together, in bytes.
+    pub guest_memory: u64,
     /// Receives the changes that plugins report. `None` drops them.
     pub change_inbox: Option<Arc<ChangeInbox>>,
     /// Options of plugins' HTTP requests.
@@ -125,13 +128,15 @@ impl WasmHost {
             cache_dir: cache,
             state_dir: state,
             max_concurrent_calls: concurrency,
+            guest_memory,
             change_inbox: inbox,
             outgoing_http: outgoing,
         } = options;
         open_files::raise_limit();
         let open_files = open_files::per_call(concurrency);
         let engine_error = |error: wasmtime::Error| HostError::Engine(format!("{error:#}"));
-        let engine = engine::engine(concurrency).map_err(engine_error)?;
+        let kept = KeptMemory::new(guest_memory, concurrency);
+        let engine = engine::engine(concurrency, kept).map_err(engine_error)?;
         let linker = linker::linker(&engine).map_err(engine_error)?;
         let ticker = Ticker::start(&engine).map_err(HostError::Ticker)?;
         let (cache, cache_error) = match CodeCache::open(&cache) {
@@ -141,6 +146,8 @@ impl WasmHost {
                 (None, Some(error))
             }
         };
+        let instance_pool = InstancePool::new(concurrency);
+        let guest_memory = GuestMemory::new(guest_memory - kept.total(), Arc::clone(&instance_pool));
         let shared = HostResources {
             ticker,
             inbox,
@@ -148,7 +155,8 @@ impl WasmHost {
             disk_usages: DiskUsages::default(),
             outbound_http: OutboundHttp::new(outgoing)?,
             openings: DirectoryOpener::new(),
-            instance_pool: InstancePool::new(concurrency),
+            instance_pool,
+            guest_memory,
             open_files,
         };
         Ok(Self {

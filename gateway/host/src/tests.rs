@@ -25,6 +25,7 @@ pub(super) fn host(cache: &Path) -> WasmHost {
         cache_dir: cache.join("cache"),
         state_dir: None,
         max_concurrent_calls: 4,
+        guest_memory: 4 << 30,
         change_inbox: None,
         outgoing_http: OutgoingOptions::default(),
     })
@@ -76,6 +77,7 @@ async fn serves_without_a_pool() {
         cache_dir: dir.path().join("cache"),
         state_dir: None,
         max_concurrent_calls: 10_000_000,
+        guest_memory: 4 << 30,
         change_inbox: None,
         outgoing_http: OutgoingOptions::default(),
     };

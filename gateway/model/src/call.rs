@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::caller::Caller;
+use crate::cpu_time::CpuTime;
 use crate::json::{self, Json};
 use crate::manifest::JsonMembers;
 
@@ -52,6 +53,8 @@ pub struct CallContext {
     pub sink: Arc<dyn CallSink>,
     /// Records the grants that the call uses and those that are missing. `None` records nothing.
     pub grant_report: Option<Arc<GrantReport>>,
+    /// The processor time that the call has used so far. The gateway's own checks and the plugin add to it.
+    pub cpu_time: Arc<CpuTime>,
 }
 
 impl CallContext {
@@ -70,6 +73,7 @@ impl CallContext {
             round_state: None,
             sink: Arc::new(DiscardSink),
             grant_report: None,
+            cpu_time: Arc::default(),
         }
     }
 

@@ -134,6 +134,12 @@ impl CallerBudget {
         self.lock().held_by(caller)
     }
 
+    /// True if reservations wait.
+    #[must_use]
+    pub fn has_waiting(&self) -> bool {
+        !self.lock().queues.is_empty()
+    }
+
     fn share(self: &Arc<Self>, caller: &Caller, amount: u64) -> BudgetShare {
         BudgetShare { budget: Arc::clone(self), caller: caller.clone(), amount }
     }

@@ -12,6 +12,8 @@ pub mod names;
 pub mod caller;
 // Budgets that callers share.
 pub mod caller_budget;
+// The processor time of a call.
+pub mod cpu_time;
 // Values of log fields.
 pub mod log_field;
 // A plugin's description of itself, as plain values.

@@ -45,6 +45,8 @@ pub struct PluginPolicy {
     pub queue: u32,
     /// The time that a call can take, from its arrival.
     pub timeout: Duration,
+    /// The CPU time of one call.
+    pub cpu_time: Duration,
     /// The time that a cancelled call gets to clean up, if it checks for cancellation.
     pub cancel_grace: Duration,
     /// The plugin's own settings.
@@ -86,6 +88,7 @@ impl PluginPolicy {
             concurrency,
             queue,
             timeout,
+            cpu_time,
             cancel_grace,
             settings,
         } = self;
@@ -102,6 +105,7 @@ impl PluginPolicy {
             && *concurrency == other.concurrency
             && *queue == other.queue
             && *timeout == other.timeout
+            && *cpu_time == other.cpu_time
             && *cancel_grace == other.cancel_grace
             && settings.is_equivalent_to(&other.settings)
     }

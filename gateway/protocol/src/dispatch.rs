@@ -1,8 +1,8 @@
 //! The path of a call from a public name to a plugin and back.
 //!
 //! The caller takes one snapshot of the catalog ([`Dispatcher::catalog`]) and uses it for the whole request, so that a
-//! reload doesn't affect it. The steps: find the name, validate the input, wait for a permit, call the plugin, validate
-//! the output. Only a plugin's own limits end a call, except that a cancelled call ends after a grace period. A panic
+//! reload doesn't affect it. The steps: find the name, wait for a permit, validate the input, call the plugin, validate
+//! the output. Validation counts to the call's limits. Only a plugin's own limits end a call, except that a cancelled call ends after a grace period. A panic
 //! below ends only its call.
 
 use std::sync::Arc;
@@ -15,12 +15,13 @@ use tokio_util::sync::CancellationToken;
 use crate::call::{
     CallContext, CallError, Completion, CompletionTarget, Outcome, PromptResult, ReadResult, ToolResult,
 };
-use crate::catalog::{Catalog, CatalogPlugin, PluginFuture};
-use crate::limiter::ConcurrencyLimiter;
+use crate::catalog::{Catalog, CatalogPlugin, PluginFuture, SchemaMismatchError};
+use crate::limiter::{CallPermit, ConcurrencyLimiter};
 use crate::names::{PublicName, ResourceUri};
 use crate::unsent_answers::UnsentAnswers;
 
 mod arguments;
+mod check_pool;
 mod error;
 mod suggestions;
 mod observer;
@@ -32,6 +33,8 @@ pub use observer::{CallEnd, CallKind, CallOutcome, NetworkTransport, Observer, R
 pub(crate) use observer::{Observed, RequestSpan};
 pub use suggestions::UnknownName;
 
+use arguments::CallChecks;
+use check_pool::{CheckError, CheckLimits, CheckPool};
 use observer::PluginCall;
 
 /// Calls plugins by their public names.
@@ -41,6 +44,7 @@ pub struct Dispatcher {
     limiter: Arc<ConcurrencyLimiter>,
     unsent_answers: Arc<UnsentAnswers>,
     observer: Option<Arc<dyn Observer>>,
+    checks: Arc<CheckPool>,
 }
 
 /// The outcome of a call, and the plugin that was called: if it asked questions, the same plugin gets the answers.
@@ -65,7 +69,8 @@ impl Dispatcher {
     /// Dispatches to the plugins of the latest catalog.
     #[must_use]
     pub fn new(catalog: watch::Receiver<Arc<Catalog>>, limiter: Arc<ConcurrencyLimiter>) -> Self {
-        Self { catalog, limiter, unsent_answers: UnsentAnswers::unlimited(), observer: None }
+        let unsent_answers = UnsentAnswers::unlimited();
+        Self { catalog, limiter, unsent_answers, observer: None, checks: Arc::new(CheckPool::new()) }
     }
 
     /// The same dispatcher, which calls no plugin for a caller that has too many unread answers.
@@ -117,14 +122,27 @@ impl Dispatcher {
     ) -> Result<DispatchOutcome<ToolResult>, DispatchError> {
         let view = catalog.visible_to(&context.caller.principal());
         let entry = view.tool(name).ok_or_else(|| DispatchError::unknown_tool(name, view))?;
-        let arguments = arguments.check(entry.input_schema()).await?;
         let catalog_plugin = entry.plugin();
+        let checks = self.checks_of(catalog_plugin, context);
         let mut span = self.span(catalog_plugin, CallKind::Tool, Some(entry.public_name()));
+        let permit = match self.admit(&mut span, context).await {
+            Ok(permit) => permit,
+            Err(error) => return Err(span.fail(error)),
+        };
+        let arguments = match arguments.check(entry.input_schema(), &checks).await {
+            Ok(arguments) => arguments,
+            Err(CheckError::Call(error)) => return Err(span.fail(error)),
+            Err(CheckError::Mismatch(SchemaMismatchError { message, pointer })) => {
+                span.dismiss();
+                return Err(DispatchError::InvalidArguments { message, pointer });
+            }
+        };
         let call = || catalog_plugin.plugin().call_tool(Arc::clone(context), &entry.tool().name, &arguments);
-        let answer = match self.invoke(&mut span, context, call).await {
-            Ok(outcome) => output::check_tool_outcome(entry, context, outcome).await,
+        let answer = match self.invoke(catalog_plugin, context, call).await {
+            Ok(outcome) => output::check_tool_outcome(entry, &checks, outcome).await,
             Err(error) => Err(error),
         };
+        drop(permit);
         let outcome = span.finish(answer)?;
         Ok(DispatchOutcome { catalog_plugin: Arc::clone(catalog_plugin), outcome })
     }
@@ -145,7 +163,7 @@ impl Dispatcher {
         let uri = ResourceUri::new(uri).map_err(|_| unknown())?;
         let mut span = self.span(catalog_plugin, CallKind::Resource, None);
         let call = || catalog_plugin.plugin().read_resource(Arc::clone(context), &uri);
-        let answer = self.invoke(&mut span, context, call).await;
+        let answer = self.admit_and_invoke(&mut span, context, call).await;
         let outcome = span
             .finish(answer.and_then(|outcome| {
                 output::check_read_outcome(view, catalog_plugin, context, &uri, outcome)
@@ -171,7 +189,7 @@ impl Dispatcher {
         let mut span = self.span(catalog_plugin, CallKind::Prompt, Some(entry.public_name()));
         let call =
             || catalog_plugin.plugin().get_prompt(Arc::clone(context), &entry.prompt().name, arguments);
-        let answer = self.invoke(&mut span, context, call).await;
+        let answer = self.admit_and_invoke(&mut span, context, call).await;
         let outcome = span.finish(
             answer.and_then(|outcome| output::check_prompt_outcome(catalog_plugin, context, outcome)),
         )?;
@@ -213,7 +231,7 @@ impl Dispatcher {
         }
         let mut span = self.span(catalog_plugin, CallKind::Completion, None);
         let call = || catalog_plugin.plugin().complete(Arc::clone(context), &target, name, value, others);
-        let answer = self.invoke(&mut span, context, call).await;
+        let answer = self.admit_and_invoke(&mut span, context, call).await;
         span.finish(answer).map(output::limit_completion)
     }
 
@@ -226,14 +244,22 @@ impl Dispatcher {
         RequestSpan::of_call(self.observer.as_ref(), catalog_plugin, kind, name)
     }
 
-    /// Waits for a permit, calls the plugin and waits for its answer. A cancelled call can keep running for the
-    /// plugin's grace period, and keeps its permit.
-    async fn invoke<'a, T>(
+    fn checks_of<'a>(&'a self, catalog_plugin: &CatalogPlugin, context: &'a CallContext) -> CallChecks<'a> {
+        let policy = catalog_plugin.policy();
+        let limits = CheckLimits {
+            timeout: policy.timeout,
+            deadline: tokio::time::Instant::now() + policy.timeout,
+            cpu_time: policy.cpu_time,
+        };
+        CallChecks { pool: &self.checks, context, limits }
+    }
+
+    /// Waits for a permit.
+    async fn admit(
         &self,
         span: &mut RequestSpan<PluginCall<'_>>,
         context: &CallContext,
-        call: impl FnOnce() -> PluginFuture<'a, T>,
-    ) -> Result<T, CallError> {
+    ) -> Result<CallPermit, CallError> {
         let catalog_plugin = span.catalog_plugin();
         let limits = catalog_plugin.policy();
         let permit = loop {
@@ -245,6 +271,27 @@ impl Dispatcher {
             }
         };
         span.admitted();
+        Ok(permit)
+    }
+
+    /// Waits for a permit, calls the plugin and waits for its answer.
+    async fn admit_and_invoke<'a, T>(
+        &self,
+        span: &mut RequestSpan<PluginCall<'_>>,
+        context: &CallContext,
+        call: impl FnOnce() -> PluginFuture<'a, T>,
+    ) -> Result<T, CallError> {
+        let _permit = self.admit(span, context).await?;
+        self.invoke(span.catalog_plugin(), context, call).await
+    }
+
+    /// Calls the plugin and waits for its answer. A cancelled call can keep running for the plugin's grace period.
+    async fn invoke<'a, T>(
+        &self,
+        catalog_plugin: &CatalogPlugin,
+        context: &CallContext,
+        call: impl FnOnce() -> PluginFuture<'a, T>,
+    ) -> Result<T, CallError> {
         // A panic can't leave shared data in an inconsistent state: the plugin's future shares none and is dropped as a
         // whole.
         let answer = std::panic::AssertUnwindSafe(async move { call().await }).catch_unwind();
@@ -259,9 +306,8 @@ impl Dispatcher {
                 );
                 Err(CallError::Internal("internal error; see the gateway's log".to_owned()))
             }),
-            () = wait_for_cancel_and_grace(&context.cancel, limits.cancel_grace) => Err(CallError::Cancelled),
+            () = wait_for_cancel_and_grace(&context.cancel, catalog_plugin.policy().cancel_grace) => Err(CallError::Cancelled),
         };
-        drop(permit);
         // A late answer to a cancelled call is discarded.
         let answer = if context.cancel.is_cancelled() { Err(CallError::Cancelled) } else { answer };
         answer.map_err(|error| output::explain_missing_grant(catalog_plugin, context, error))

@@ -8,6 +8,8 @@ use moongate_model::{call, caller, caller_budget, diagnostic, json, manifest, na
 
 // JSON-RPC 2.0 messages, independent of MCP.
 pub mod jsonrpc;
+// The limits on a check while it runs.
+mod check_meter;
 // A compact representation of a JSON value, to check it without a tree.
 mod tape;
 // Everything that the plugins offer together; immutable once built.

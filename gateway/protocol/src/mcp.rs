@@ -247,6 +247,7 @@ impl RequestContext {
             round_state: round.state.clone(),
             sink: Arc::clone(sink),
             grant_report: None,
+            cpu_time: Arc::default(),
         })
     }
 }

@@ -67,7 +67,7 @@ pub struct ServerOptions {
     pub request_memory: ByteSize,
 }
 
-/// The default of [`ServerOptions::request_memory`].
+/// A value of [`ServerOptions::request_memory`] for a machine with a few gigabytes.
 pub const DEFAULT_REQUEST_MEMORY: ByteSize = ByteSize::mib(256);
 
 /// Current usage of an endpoint.

@@ -8,6 +8,8 @@ use std::cmp::Ordering;
 
 use serde_json::Number;
 
+use crate::check_meter;
+
 mod equality;
 mod representation;
 
@@ -365,7 +367,7 @@ impl<'a> Iterator for TapeChildren<'a> {
     type Item = TapeNode<'a>;
 
     fn next(&mut self) -> Option<TapeNode<'a>> {
-        if self.at >= self.end {
+        if self.at >= self.end || !check_meter::may_step() {
             return None;
         }
         let index = self.at;

@@ -2,5 +2,7 @@
 
 // A limit on blocking work that can hang.
 pub mod blocking;
+// The memory that the process may use.
+pub mod memory_limit;
 // Directories that only the gateway's user can access.
 pub mod private_dir;

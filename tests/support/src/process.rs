@@ -1,6 +1,7 @@
 //! Resource usage of a process, from `/proc`, and the number of repetitions of a test.
 
 use std::fs;
+use std::time::Duration;
 
 /// The resource usage of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +49,20 @@ pub fn peak_memory(pid: u32) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kibibytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
     kibibytes.expect("a process has a peak of resident memory") * 1024
+}
+
+/// The processor time that a process has used, in steps of ten milliseconds.
+///
+/// # Panics
+/// If the process doesn't exist.
+#[must_use]
+pub fn cpu_time(pid: u32) -> Duration {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("the process runs");
+    // The program's name can contain spaces.
+    let (_, fields) = stat.rsplit_once(')').expect("the name is in parentheses");
+    let ticks =
+        fields.split_whitespace().skip(11).take(2).map(|field| field.parse::<u64>().expect("a number"));
+    Duration::from_millis(10 * ticks.sum::<u64>())
 }
 
 /// The number of repetitions of a test: `usual`, multiplied by `MOONGATE_ROUNDS` if that is set.

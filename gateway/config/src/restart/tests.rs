@@ -25,6 +25,7 @@ fn config(directory: &Path, text: &str) -> Config {
 /// Keys with values other than in an empty file, and whether the change needs a restart.
 const CHANGES: &[(&str, &str, bool)] = &[
     ("gateway.concurrency", "3", true),
+    ("gateway.memory", "'1GiB'", true),
     ("gateway.page_size", "3", true),
     ("gateway.sealing_key", "{ env = 'TOKEN' }", true),
     ("gateway.cache", "'elsewhere'", true),

@@ -6,6 +6,8 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bytesize::ByteSize;
+
 use crate::model::diagnostic::quoted;
 use crate::model::{Diagnostic, Secret};
 use crate::read::paths;
@@ -20,6 +22,9 @@ pub(crate) const DEFAULT_STOP_GRACE: Duration = Duration::from_secs(30);
 /// The shortest sealing key, in characters. A shorter one could be guessed: anyone with a sealed text can try any
 /// number of keys.
 const MIN_SEALING_KEY_CHARS: usize = 32;
+
+/// The least memory of the process: with less, hardly any plugin could be called.
+const MIN_MEMORY: ByteSize = ByteSize::mib(64);
 
 /// The shortest poll interval. A shorter one would only keep the disk busy.
 const MIN_POLL: Duration = Duration::from_millis(100);
@@ -76,6 +81,18 @@ pub(crate) fn read_wider_grants(reader: &mut ConfigReader<'_>, gateway: &TomlTab
         Some("wait") => WiderGrantsPolicy::Wait,
         Some(_) | None => WiderGrantsPolicy::Live, // any other word was reported
     }
+}
+
+pub(crate) fn read_memory(reader: &mut ConfigReader<'_>, gateway: &TomlTable<'_>) -> Option<ByteSize> {
+    let value = gateway.get("memory")?;
+    let memory = reader.size(gateway, "memory", MIN_MEMORY);
+    if memory < MIN_MEMORY {
+        let message = format!("`{}` can't be less than 64MiB", value.path);
+        let hint = "raise it, or remove the line: by default, the gateway uses three quarters of the memory that its \
+                    cgroup or the machine has";
+        reader.report(Diagnostic::error(message).with_span(value.span).with_hint(hint));
+    }
+    Some(memory)
 }
 
 pub(crate) fn read_page_size(reader: &mut ConfigReader<'_>, gateway: &TomlTable<'_>) -> Option<NonZeroU32> {

@@ -40,6 +40,12 @@ pub static GATEWAY: &[Key] = &[
         "Concurrent calls to all plugins together.",
     ),
     key(
+        "memory",
+        ValueKind::Size(NumberRange::positive("no call could run")),
+        "The memory of the process, at least 64 MiB: plugins' instances get half of it, requests and unsent responses an \
+         eighth each. The default is three quarters of the limit of the gateway's cgroup, or of the machine's memory.",
+    ),
+    key(
         "page_size",
         ValueKind::Integer(NumberRange { max: 100_000, ..NumberRange::positive("pages would be empty") }),
         "Tools, resources, templates or prompts on a page of a list, in alphabetical order. By default, a list has one \

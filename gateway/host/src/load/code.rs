@@ -16,6 +16,7 @@ use wasmtime::component::InstancePre;
 
 use super::exports::Exports;
 use crate::load::LinkedComponent;
+use crate::sandbox::guest_memory::TypicalMemory;
 use crate::sandbox::store::StoreState;
 use crate::wasi::linker;
 
@@ -29,6 +30,8 @@ pub(crate) struct LoadedCode {
     pub(crate) interfaces: Arc<Interfaces>,
     /// The peak memory of a call, in bytes.
     pub(crate) peak: Arc<AtomicU64>,
+    /// The memory that a call usually needs.
+    pub(crate) typical: Arc<TypicalMemory>,
     _counted: GenerationGuard,
 }
 
@@ -37,7 +40,8 @@ impl LoadedCode {
         let LinkedComponent { pre, exports, imports } = linked;
         let linker::Imports { watches_cancel, interfaces } = imports;
         let interfaces = Arc::new(Interfaces { file_size: size, ..interfaces });
-        Arc::new(Self { pre, exports, watches_cancel, interfaces, peak: Arc::default(), _counted: counted })
+        let (peak, typical) = (Arc::default(), Arc::default());
+        Arc::new(Self { pre, exports, watches_cancel, interfaces, peak, typical, _counted: counted })
     }
 }
 

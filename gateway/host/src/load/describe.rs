@@ -111,6 +111,9 @@ pub(crate) async fn describe(sandbox: &Sandbox) -> Result<Manifest, LoadError> {
         Err(SandboxError::Store(StoreError::Engine(error))) => {
             return Err(LoadError::Internal(format!("{error:#}")));
         }
+        Err(SandboxError::Store(error @ StoreError::Memory)) => {
+            return Err(LoadError::Internal(error.to_string()));
+        }
         Err(SandboxError::Call { error, wanted }) => {
             let low = too_low(&error, wanted, limits).map(Box::new);
             return Err(LoadError::DescribeFailed { function, error, low });

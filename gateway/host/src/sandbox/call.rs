@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use moongate_config::{InstancePolicy, PluginConfig};
-use moongate_model::call::{CallContext, CallError};
+use moongate_model::call::{BusyReason, CallContext, CallError};
 use moongate_model::caller::Caller;
 use moongate_model::names::Principal;
 use tokio::time::Instant;
@@ -21,6 +21,7 @@ use wasmtime::Store;
 use wasmtime::component::Instance;
 
 use super::cpu_meter::{CpuMeter, MeteredFuture};
+use super::guest_memory::GuestMemory;
 use super::instance_pool::{self, IdlePolicy, InstancePool, PluginPool};
 use super::store::{self, StoreDeps, StoreError, StoreState};
 use super::trap::classify;
@@ -63,6 +64,8 @@ pub(crate) struct HostResources {
     pub(crate) openings: Arc<DirectoryOpener>,
     /// Idle instances.
     pub(crate) instance_pool: Arc<InstancePool<PooledInstance>>,
+    /// The memory of all instances.
+    pub(crate) guest_memory: GuestMemory<PooledInstance>,
     /// The maximum number of files that a call can have open.
     pub(crate) open_files: u32,
 }
@@ -268,7 +271,7 @@ impl Sandbox {
         }
         let Some(code) = self.code.code() else { return Err(CallError::Replaced.into()) };
         let _running = self.shared.ticker.running();
-        let meter = CpuMeter::new(limits.cpu_time);
+        let meter = CpuMeter::new(limits.cpu_time, Arc::clone(&context.cpu_time));
         let deadline = context.arrived_at + timeout;
         let deps =
             self.store_deps(CallChanges::new(self.config.id.clone(), Arc::clone(&self.log), inbox), &code);
@@ -376,6 +379,7 @@ impl Sandbox {
             sender: Arc::clone(&self.sender),
             disk: self.disk.clone(),
             peak_memory: Arc::clone(&code.peak),
+            memory: None,
             open_files: self.shared.open_files,
         }
     }
@@ -389,7 +393,7 @@ impl Sandbox {
         context: Arc<CallContext>,
         deadline: std::time::Instant,
         meter: &Arc<CpuMeter>,
-        deps: StoreDeps,
+        mut deps: StoreDeps,
     ) -> Result<InstanceLease, StoreError> {
         let opened = self.shared.openings.open(&self.config).await?;
         self.logged_warnings.log_directories(&self.config.id, &opened.unavailable, DirectoryEffect::LeftOut);
@@ -401,6 +405,8 @@ impl Sandbox {
             store.set_epoch_deadline(1);
             return Ok(InstanceLease { store, instance: Some(instance), reuse: Some(reuse) });
         }
+        let memory = self.shared.guest_memory.admit(&context.caller, &code.typical, deadline.into()).await;
+        deps.memory = Some(memory.ok_or(StoreError::Memory)?);
         self.shared.instance_pool.make_room(|| self.shared.ticker.count());
         let directories = opened.identities.clone();
         let store =
@@ -420,6 +426,9 @@ impl Sandbox {
             return;
         }
         store.data_mut().detach();
+        if self.shared.guest_memory.is_short() {
+            return; // a call waits for this instance's memory
+        }
         let policy =
             IdlePolicy { expires_at: Instant::now() + limits.reuse_idle, max_idle: limits.concurrency };
         let principal = reuse.principal.clone();
@@ -430,9 +439,13 @@ impl Sandbox {
     /// Logs the reason that there is no store. The caller's error doesn't contain paths of this machine.
     fn report_store_error(&self, error: &StoreError) -> CallError {
         let id = &self.config.id;
-        let StoreError::Grant(grant) = error else {
-            tracing::error!(plugin = %id, "{error}");
-            return CallError::Internal("no instance slot is free".to_owned());
+        let grant = match error {
+            StoreError::Grant(grant) => grant,
+            StoreError::Memory => return CallError::Busy(BusyReason::Memory),
+            StoreError::Engine(_) => {
+                tracing::error!(plugin = %id, "{error}");
+                return CallError::Internal("no instance slot is free".to_owned());
+            }
         };
         self.logged_warnings.log_directories(id, [grant], DirectoryEffect::CallsFail);
         CallError::Directory(match grant {

@@ -1,7 +1,7 @@
 //! The CPU time of one call.
 //!
 //! This is the CPU time of the thread that polls the call, during each poll. Waiting costs nothing, and neither does
-//! the time that other processes use.
+//! the time that other processes use. The time that the gateway used to check the call's arguments counts too.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,38 +9,34 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
+use moongate_model::cpu_time::{CpuTime, thread_cpu_time};
 
 /// The CPU time that a call has used, and its limit.
 #[derive(Debug)]
 pub(crate) struct CpuMeter {
-    /// In nanoseconds.
-    limit: u64,
-    /// The time of earlier polls, in nanoseconds.
-    used: AtomicU64,
-    /// The thread's CPU clock at the start of this poll.
+    limit: Duration,
+    /// The time of earlier polls, and of checks before the call.
+    used: Arc<CpuTime>,
+    /// The thread's CPU clock at the start of this poll, in nanoseconds.
     poll_start: AtomicU64,
 }
 
 impl CpuMeter {
-    pub(crate) fn new(limit: Duration) -> Arc<Self> {
-        let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
-        Arc::new(Self { limit, used: AtomicU64::new(0), poll_start: AtomicU64::new(0) })
+    pub(crate) fn new(limit: Duration, used: Arc<CpuTime>) -> Arc<Self> {
+        Arc::new(Self { limit, used, poll_start: AtomicU64::new(0) })
     }
 
     /// True if the call exceeded its limit. Must be called during a poll.
     pub(crate) fn is_exhausted(&self) -> bool {
-        let now = thread_cpu_time().saturating_sub(self.poll_start.load(Ordering::Relaxed));
-        self.used.load(Ordering::Relaxed).saturating_add(now) > self.limit
+        let poll_start = Duration::from_nanos(self.poll_start.load(Ordering::Relaxed));
+        self.used.used() + thread_cpu_time().saturating_sub(poll_start) > self.limit
     }
-}
 
-/// The CPU clock of this thread, in nanoseconds.
-fn thread_cpu_time() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    let nanoseconds = u64::try_from(time.tv_nsec).unwrap_or(0);
-    seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds)
+    fn start_poll(&self) -> Duration {
+        let now = thread_cpu_time();
+        self.poll_start.store(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        now
+    }
 }
 
 /// A future that meters its polls.
@@ -53,12 +49,9 @@ impl<F: Future> Future for MeteredFuture<'_, F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        let before = thread_cpu_time();
-        self.meter.poll_start.store(before, Ordering::Relaxed);
+        let before = self.meter.start_poll();
         let polled = self.inner.as_mut().poll(context);
-        if polled.is_pending() {
-            self.meter.used.fetch_add(thread_cpu_time().saturating_sub(before), Ordering::Relaxed);
-        }
+        self.meter.used.add(thread_cpu_time().saturating_sub(before));
         polled
     }
 }

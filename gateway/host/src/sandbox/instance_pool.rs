@@ -95,12 +95,20 @@ impl<T> InstancePool<T> {
     /// is read again after each eviction, because calls start and end meanwhile.
     pub(crate) fn make_room(&self, running: impl Fn() -> u32) {
         while self.total() > 0 && running().saturating_add(self.total()) > self.capacity {
-            let oldest = {
-                let mut idle = self.lock();
-                (!idle.instances.is_empty()).then(|| self.remove(&mut idle, 0))
-            };
-            drop(oldest); // this is slow, so it happens after the lock is released
+            self.evict_oldest();
         }
+    }
+
+    /// Drops the instance that has been idle longest. False if there is none.
+    pub(crate) fn evict_oldest(&self) -> bool {
+        if self.total() == 0 {
+            return false;
+        }
+        let oldest = {
+            let mut idle = self.lock();
+            (!idle.instances.is_empty()).then(|| self.remove(&mut idle, 0))
+        };
+        oldest.is_some() // it is dropped after the lock is released, because that is slow
     }
 
     /// Drops all idle instances.

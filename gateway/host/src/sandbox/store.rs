@@ -20,7 +20,9 @@ use crate::change_inbox::CallChanges;
 use crate::diagnostics::output::CapturedOutput;
 use crate::diagnostics::plugin_log::PluginLog;
 use crate::engine;
+use crate::sandbox::call::PooledInstance;
 use crate::sandbox::cpu_meter::CpuMeter;
+use crate::sandbox::guest_memory::InstanceMemory;
 use crate::sandbox::open_files;
 use crate::sandbox::quota::{ByteQuota, CountQuota};
 use crate::wasi::cli::{CliState, CliView};
@@ -97,6 +99,8 @@ pub(crate) enum StoreError {
     Grant(#[from] DirectoryError),
     #[error("no instance slot is free: {0:#}")]
     Engine(wasmtime::Error),
+    #[error("there is too little memory (`[gateway] memory`)")]
+    Memory,
 }
 
 /// The parts of the plugin and the host that a store refers to.
@@ -109,6 +113,8 @@ pub(crate) struct StoreDeps {
     pub(crate) disk: DiskQuota,
     /// The maximum memory that any call has used, in bytes.
     pub(crate) peak_memory: Arc<AtomicU64>,
+    /// The memory of a new instance. `None` if the call uses an idle one, which has its own.
+    pub(crate) memory: Option<InstanceMemory<PooledInstance>>,
     /// The maximum number of files that a call can have open, including the granted directories.
     pub(crate) open_files: u32,
 }
@@ -127,8 +133,17 @@ pub(crate) fn new_store(
     deps: StoreDeps,
 ) -> Result<Store<StoreState>, StoreError> {
     let limits = &config.limits;
-    let StoreDeps { log, changes, store_access, logged_warnings, sender, disk, peak_memory, open_files } =
-        deps;
+    let StoreDeps {
+        log,
+        changes,
+        store_access,
+        logged_warnings,
+        sender,
+        disk,
+        peak_memory,
+        memory,
+        open_files,
+    } = deps;
     let output = CapturedOutput::new(config.id.clone(), limits.output.as_u64(), Arc::clone(&log));
     let mut table = ResourceTable::new();
     table.set_max_capacity(limits.handles as usize);
@@ -140,7 +155,7 @@ pub(crate) fn new_store(
     let state = StoreState {
         wasi: new_context(&config.allow, &output),
         table,
-        limiter: MemoryLimiter::new(limits, peak_memory),
+        limiter: MemoryLimiter::new(limits, peak_memory, memory),
         cpu_meter: Arc::clone(cpu_meter),
         config: Arc::clone(config),
         contract: ContractState::new(
@@ -234,8 +249,14 @@ impl StoreState {
             Some(RefusedGrowth::Tables) => {
                 self.audit.report_limit("table_elements", "was denied larger tables")
             }
+            Some(RefusedGrowth::Gateway) => self.audit.report_derived_limit(
+                "[gateway] memory",
+                "was denied more memory, because all running calls together use their part of `[gateway] memory`",
+                "to allow more, raise it, or lower `memory` or `concurrency` in the limits of plugins",
+            ),
             None => {}
         }
+        self.limiter.end_call();
         self.cli.output().finish();
         self.contract.finish();
     }
@@ -291,6 +312,7 @@ impl StoreState {
             sender,
             disk: _,
             peak_memory: _,
+            memory: _,
             open_files,
         } = deps;
         let audit = GrantAudit::new(self.config.id.clone(), context.grant_report.clone(), logged_warnings)
@@ -332,7 +354,6 @@ impl StoreState {
 }
 
 /// Limits the memory and the tables of a store. A component can have several of each, so their sizes are added up.
-#[derive(Debug)]
 pub(crate) struct MemoryLimiter {
     memory: ByteQuota,
     table_elements: CountQuota,
@@ -341,6 +362,8 @@ pub(crate) struct MemoryLimiter {
     wanted: Option<u64>,
     /// The maximum memory that any call has used.
     peak: Arc<AtomicU64>,
+    /// The instance's part of the memory of all instances. `None` if that has no limit.
+    instance: Option<InstanceMemory<PooledInstance>>,
 }
 
 /// The last denied growth. The guest can continue without it; if the guest traps, this is the reason.
@@ -348,16 +371,30 @@ pub(crate) struct MemoryLimiter {
 pub(crate) enum RefusedGrowth {
     Memory,
     Tables,
+    /// All instances together have too much memory.
+    Gateway,
 }
 
 impl MemoryLimiter {
-    pub(crate) fn new(limits: &Limits, peak: Arc<AtomicU64>) -> Self {
+    pub(crate) fn new(
+        limits: &Limits,
+        peak: Arc<AtomicU64>,
+        instance: Option<InstanceMemory<PooledInstance>>,
+    ) -> Self {
         Self {
             memory: ByteQuota::new(limits.memory),
             table_elements: CountQuota::new(limits.table_elements),
             refused: None,
             wanted: None,
             peak,
+            instance,
+        }
+    }
+
+    /// Returns the memory that the call didn't use.
+    fn end_call(&mut self) {
+        if let Some(instance) = &mut self.instance {
+            instance.end_call();
         }
     }
 
@@ -387,6 +424,11 @@ impl ResourceLimiter for MemoryLimiter {
             self.wanted = Some(self.memory.used().saturating_add(growth));
             return Ok(false);
         }
+        if self.instance.as_mut().is_some_and(|instance| !instance.grow(growth)) {
+            self.memory.give_back(growth); // it doesn't grow, so nothing stays counted
+            self.refused = Some(RefusedGrowth::Gateway);
+            return Ok(false);
+        }
         self.peak.fetch_max(self.memory.used(), Ordering::Relaxed);
         Ok(true)
     }
@@ -396,6 +438,10 @@ impl ResourceLimiter for MemoryLimiter {
         if !self.table_elements.take(growth) {
             self.refused = Some(RefusedGrowth::Tables);
             self.wanted = Some(self.table_elements.used().saturating_add(growth));
+            return Ok(false);
+        }
+        if self.instance.as_mut().is_some_and(|instance| !instance.grow_tables(growth)) {
+            self.refused = Some(RefusedGrowth::Gateway);
             return Ok(false);
         }
         Ok(true)

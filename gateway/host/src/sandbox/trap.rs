@@ -91,5 +91,6 @@ fn limit_error(refused: RefusedGrowth, limits: &Limits) -> CallError {
     match refused {
         RefusedGrowth::Memory => CallError::Memory(limits.memory.as_u64()),
         RefusedGrowth::Tables => CallError::TableElements(limits.table_elements),
+        RefusedGrowth::Gateway => CallError::Busy(BusyReason::Memory),
     }
 }

@@ -254,6 +254,7 @@ async fn a_guest_can_end_by_itself_after_cancellation() {
         cache_dir,
         state_dir: None,
         max_concurrent_calls: 1,
+        guest_memory: 4 << 30,
         change_inbox: Some(Arc::clone(&inbox)),
         outgoing_http: OutgoingOptions::default(),
     };

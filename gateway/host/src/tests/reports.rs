@@ -44,6 +44,7 @@ async fn called(
         cache_dir: cache,
         state_dir: None,
         max_concurrent_calls: 1,
+        guest_memory: 4 << 30,
         change_inbox: Some(Arc::clone(&inbox)),
         outgoing_http: OutgoingOptions::default(),
     };
@@ -200,6 +201,7 @@ async fn ignores_changes_reported_while_describing() {
         cache_dir,
         state_dir: None,
         max_concurrent_calls: 1,
+        guest_memory: 4 << 30,
         change_inbox: Some(Arc::clone(&inbox)),
         outgoing_http: OutgoingOptions::default(),
     };

@@ -99,7 +99,12 @@ impl CallError {
             | Self::InvalidOutput(_)
             | Self::NotGranted(_)
             | Self::Directory(_)
-            | Self::Busy(BusyReason::Gateway | BusyReason::GatewayShare { .. } | BusyReason::UnsentAnswers)
+            | Self::Busy(
+                BusyReason::Gateway
+                | BusyReason::GatewayShare { .. }
+                | BusyReason::UnsentAnswers
+                | BusyReason::Memory,
+            )
             | Self::Replaced
             | Self::Cancelled
             | Self::Internal(_) => None,
@@ -144,6 +149,9 @@ pub enum BusyReason {
     /// The limit on answers that the caller hasn't read yet.
     #[error("busy: too many answers wait to be read; read them, then try again")]
     UnsentAnswers,
+    /// The limit on the memory of all calls.
+    #[error("the gateway is short of memory (`[gateway] memory`); try again later")]
+    Memory,
 }
 
 /// An error that the plugin returned. For a problem that occurs while a tool runs, the tool returns a

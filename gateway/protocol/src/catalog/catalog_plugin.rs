@@ -81,6 +81,7 @@ impl CatalogPlugin {
             concurrency: _,
             queue: _,
             timeout: _,
+            cpu_time: _,
             cancel_grace: _,
             settings: _,
         } = (*self.policy).clone();

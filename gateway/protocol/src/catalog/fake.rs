@@ -30,6 +30,7 @@ pub fn bare_policy(id: &PluginId) -> PluginPolicy {
         concurrency: 16,
         queue: 256,
         timeout: Duration::from_secs(30),
+        cpu_time: Duration::from_secs(10),
         cancel_grace: Duration::from_millis(250),
         settings: PluginSettings::default(),
     }

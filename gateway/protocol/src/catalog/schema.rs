@@ -9,6 +9,7 @@ use bytesize::ByteSize;
 use jsonschema::{Draft, Keyword, Validator};
 use serde_json::Value;
 
+use crate::check_meter;
 use crate::json::{Json, parse_strict};
 use crate::policy::SchemaBounds;
 use crate::tape::{JsonTape, TapeJson, TextTooLongError};
@@ -29,16 +30,18 @@ pub(super) use references::{ReferenceTarget, References};
 /// The maximum number of comparisons of one check: a second's work.
 const MAX_STEPS: u64 = 50_000_000;
 
-/// The maximum number of steps of the regular expressions in one check: some seconds' work at worst, because a step is
-/// shorter than a comparison.
-const MAX_PATTERN_STEPS: u64 = 500_000_000;
-
 /// The number of steps above which other requests would notice a delay.
 const MAX_QUICK_STEPS: u64 = 2_000_000;
 
 /// The maximum nesting depth of comparisons. Each uses stack, and in a debug build the 2 MiB of a worker thread are
 /// enough for more than twice as many.
 const MAX_NESTING: u64 = 600;
+
+/// The error for a value that needs too many steps.
+const TOO_LARGE: &str = "the value is too large for this schema";
+
+/// The error of a check that ended early. Its caller replaces it by the reason.
+const ENDED: &str = "the check ended early";
 
 /// The maximum number of invalid members in one message.
 const MAX_LISTED_ERRORS: usize = 5;
@@ -133,7 +136,11 @@ impl Schema {
     /// Reports whether a value whose text has this length, in bytes, is checked without a noticeable delay.
     #[must_use]
     pub fn is_quick(&self, bytes: usize) -> bool {
-        self.0.cost.pattern_steps(bytes as u64) <= MAX_QUICK_STEPS
+        let bytes = bytes as u64;
+        // The shortest member of a value is a digit and a comma.
+        let most_nodes = bytes / 2 + 1;
+        self.0.cost.steps(most_nodes) <= MAX_QUICK_STEPS
+            && self.0.cost.pattern_steps(bytes) <= MAX_QUICK_STEPS
     }
 
     /// Checks the value with this text, which is JSON without duplicate keys.
@@ -180,15 +187,28 @@ impl Schema {
         let Compiled { validator, schema, cost } = &*self.0;
         let misfit = |message: &str| Err(SchemaMismatchError { message: message.to_owned(), pointer: None });
         let size = tape.size();
-        if cost.steps(size.nodes) > MAX_STEPS || cost.pattern_steps(size.bytes) > MAX_PATTERN_STEPS {
+        if cost.steps(size.nodes) > MAX_STEPS
+            || cost.name_steps(size.key_bytes) > check_meter::MAX_MATCH_STEPS
+        {
             return misfit(TOO_LARGE);
         }
         if cost.nesting_depth(size.depth) > MAX_NESTING {
             return misfit("the value is nested too deeply for this schema");
         }
         let mut found = ValueErrors::default();
-        if validator.is_valid(tape.root()) {
+        check_meter::start_counting();
+        if !check_meter::may_continue() {
+            return misfit(ENDED);
+        }
+        let is_valid = validator.is_valid(tape.root());
+        if check_meter::is_too_long() {
+            return misfit(TOO_LARGE);
+        }
+        if is_valid {
             return Ok(found);
+        }
+        if !check_meter::may_continue() {
+            return misfit(ENDED);
         }
         // Finding the errors follows every branch, while `is_valid` above takes the shortest path. The error of a
         // choice contains those of all its forms, so even the first error of a large value has no size limit.
@@ -212,8 +232,6 @@ impl Schema {
         Ok(found)
     }
 }
-
-const TOO_LARGE: &str = "the value is too large for this schema";
 
 fn read_tape(text: &str) -> Result<JsonTape<'_>, SchemaMismatchError> {
     JsonTape::read(text)

@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use crate::call::CallContext;
 use crate::catalog::{Schema, SchemaMismatchError};
 use crate::json::{check_strict, pointer_step, without_members};
 use crate::manifest::{Prompt, PromptArgument};
 use crate::text::{nearest_name, quotable};
 
 use super::DispatchError;
+use super::check_pool::{CheckError, CheckLimits, CheckPool};
 
 /// The largest value, in bytes, that is checked on the thread that handles the request: a few hundred microseconds'
 /// work. Larger ones are checked on another thread, so that no other request waits.
@@ -56,22 +58,48 @@ impl<'a> Arguments<'a> {
 
     /// Checks the value against a tool's schema. Returns the text for the plugin: the exact text, but without members
     /// that are `null` although the schema doesn't allow it.
-    pub(super) async fn check(&self, schema: &Schema) -> Result<Cow<'_, str>, DispatchError> {
-        let checked = if is_quick(schema, &self.text) {
-            schema.check_arguments(&self.text)
+    pub(super) async fn check(
+        &self,
+        schema: &Schema,
+        checks: &CallChecks<'_>,
+    ) -> Result<Cow<'_, str>, CheckError> {
+        let absent = if is_quick(schema, &self.text) {
+            schema.check_arguments(&self.text).map_err(CheckError::Mismatch)?
         } else {
             let text = self.text.clone().into_owned();
-            on_blocking_thread(schema, move |schema| schema.check_arguments(&text)).await
+            checks.run(schema, move |schema| schema.check_arguments(&text)).await?
         };
-        let absent = checked.map_err(|SchemaMismatchError { message, pointer: at }| {
-            DispatchError::InvalidArguments { message, pointer: at }
-        })?;
         if absent.is_empty() {
             return Ok(Cow::Borrowed(&self.text));
         }
         let text = without_members(&self.text, &absent);
-        text.map(Cow::Owned)
-            .map_err(|error| DispatchError::InvalidArguments { message: error.to_string(), pointer: None })
+        text.map(Cow::Owned).map_err(|error| CheckError::Mismatch(unreadable(&error)))
+    }
+}
+
+/// The checks of one call.
+pub(super) struct CallChecks<'a> {
+    pub(super) pool: &'a CheckPool,
+    pub(super) context: &'a CallContext,
+    pub(super) limits: CheckLimits,
+}
+
+impl CallChecks<'_> {
+    async fn run<T: Send + 'static>(
+        &self,
+        schema: &Schema,
+        check: impl FnOnce(&Schema) -> Result<T, SchemaMismatchError> + Send + 'static,
+    ) -> Result<T, CheckError> {
+        self.pool.run(schema, self.context, self.limits, check).await
+    }
+
+    /// Checks the value of a text that can have duplicate keys.
+    pub(super) async fn check_text(&self, schema: &Schema, text: &str) -> Result<(), CheckError> {
+        if is_quick(schema, text) {
+            return check_strictly(schema, text).map_err(CheckError::Mismatch);
+        }
+        let text = text.to_owned();
+        self.run(schema, move |schema| check_strictly(schema, &text)).await
     }
 }
 
@@ -79,31 +107,13 @@ fn is_quick(schema: &Schema, text: &str) -> bool {
     text.len() <= MAX_INLINE_CHECK_BYTES && schema.is_quick(text.len())
 }
 
-/// Checks the value of a text that can have duplicate keys.
-pub(super) async fn check_text(schema: &Schema, text: &str) -> Result<(), SchemaMismatchError> {
-    if is_quick(schema, text) {
-        check_strictly(schema, text)
-    } else {
-        let text = text.to_owned();
-        on_blocking_thread(schema, move |schema| check_strictly(schema, &text)).await
-    }
-}
-
-/// Runs a check on a thread that is allowed to block.
-async fn on_blocking_thread<T: Send + 'static>(
-    schema: &Schema,
-    check: impl FnOnce(&Schema) -> Result<T, SchemaMismatchError> + Send + 'static,
-) -> Result<T, SchemaMismatchError> {
-    let schema = schema.clone();
-    let checked = tokio::task::spawn_blocking(move || check(&schema)).await;
-    checked.unwrap_or_else(|_| {
-        Err(SchemaMismatchError { message: "the check failed".to_owned(), pointer: None })
-    })
-}
-
 fn check_strictly(schema: &Schema, text: &str) -> Result<(), SchemaMismatchError> {
-    check_strict(text).map_err(|error| SchemaMismatchError { message: error.to_string(), pointer: None })?;
+    check_strict(text).map_err(|error| unreadable(&error))?;
     schema.check_text(text)
+}
+
+fn unreadable(error: &impl ToString) -> SchemaMismatchError {
+    SchemaMismatchError { message: error.to_string(), pointer: None }
 }
 
 /// Checks that a prompt's required arguments are present and that there are no duplicates. Undeclared ones are passed

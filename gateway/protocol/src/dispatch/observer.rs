@@ -241,6 +241,17 @@ impl<'a> RequestSpan<PluginCall<'a>> {
         self.observed.catalog_plugin
     }
 
+    /// Reports a failure.
+    pub(super) fn fail(mut self, error: CallError) -> DispatchError {
+        self.end(CallOutcome::Failed(&error));
+        DispatchError::call(self.observed.catalog_plugin, error)
+    }
+
+    /// Reports nothing: the plugin isn't called.
+    pub(super) fn dismiss(mut self) {
+        self.is_open = false;
+    }
+
     /// The call has its permit.
     pub(super) fn admitted(&mut self) {
         if let Some(call) = self.observed() {

@@ -10,7 +10,8 @@ use crate::catalog::{Catalog, CatalogPlugin, ToolEntry};
 use crate::names::ResourceUri;
 use crate::policy::ClientFeature;
 
-use super::arguments::check_text;
+use super::arguments::CallChecks;
+use super::check_pool::CheckError;
 
 /// The number of suggestions that MCP allows in one response.
 const MAX_COMPLETIONS: usize = 100;
@@ -25,13 +26,13 @@ const MAX_QUESTIONS: usize = 16;
 /// text. A result with an image keeps its content, because the structured part is often the same image.
 pub(super) async fn check_tool_outcome(
     entry: &ToolEntry,
-    context: &CallContext,
+    checks: &CallChecks<'_>,
     outcome: Outcome<ToolResult>,
 ) -> Result<Outcome<ToolResult>, CallError> {
     let mut result = match outcome {
         Outcome::Done(result) => result,
         Outcome::NeedInput(need) => {
-            return check_questions(entry.plugin(), context, need).map(Outcome::NeedInput);
+            return check_questions(entry.plugin(), checks.context, need).map(Outcome::NeedInput);
         }
     };
     if let Some(schema) = entry.output_schema().filter(|_| !result.is_error) {
@@ -40,10 +41,11 @@ pub(super) async fn check_tool_outcome(
                 "the structured result is missing, but the tool has an output schema".to_owned(),
             ));
         };
-        check_text(schema, structured.get()).await.map_err(|misfit| {
-            CallError::InvalidOutput(format!(
-                "the structured result doesn't match the output schema: {misfit}"
-            ))
+        checks.check_text(schema, structured.get()).await.map_err(|error| match error {
+            CheckError::Mismatch(mismatch) => CallError::InvalidOutput(format!(
+                "the structured result doesn't match the output schema: {mismatch}"
+            )),
+            CheckError::Call(error) => error,
         })?;
     }
     if let Some(structured) = result.structured.as_ref().filter(|_| result.content.is_empty()) {

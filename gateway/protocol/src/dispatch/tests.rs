@@ -16,6 +16,7 @@ use crate::catalog::fake::{FakePlugin, IntoCatalogPlugin as _, catalog, ready};
 use crate::json::Json;
 use crate::policy::ClientFeature;
 
+mod checks;
 mod observer;
 
 struct Bench {

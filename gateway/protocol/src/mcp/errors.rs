@@ -236,7 +236,8 @@ impl ErrorAnswer {
                 | BusyReason::PluginShare { .. }
                 | BusyReason::Gateway
                 | BusyReason::GatewayShare { .. }
-                | BusyReason::UnsentAnswers,
+                | BusyReason::UnsentAnswers
+                | BusyReason::Memory,
             )
             | CallError::TimeoutBeforeStart(_)
             | CallError::Replaced => Self::both(&message, failed(true)),

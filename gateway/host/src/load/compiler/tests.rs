@@ -37,7 +37,10 @@ fn the_compiling_engine_is_compatible_with_the_running_one() {
         engine.precompile_compatibility_hash().hash(&mut hasher);
         hasher.finish()
     };
-    assert_eq!(hash(&engine::compile_only().unwrap()), hash(&engine::engine(4).unwrap()));
+    assert_eq!(
+        hash(&engine::compile_only().unwrap()),
+        hash(&engine::engine(4, engine::KeptMemory::new(64 << 20, 4)).unwrap())
+    );
 }
 
 #[test]

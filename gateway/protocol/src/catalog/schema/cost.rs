@@ -39,8 +39,10 @@ pub(super) struct SchemaCost {
     is_recursive: bool,
     /// True if it has `anyOf` or `oneOf`.
     has_choices: bool,
-    /// The number of places in its regular expressions where a match of one string can be in progress.
-    pattern_places: u64,
+    /// The highest number of places in a regular expression for values where a match can be in progress.
+    value_places: u64,
+    /// The same for the regular expressions that are matched against the same key.
+    name_places: u64,
 }
 
 impl SchemaCost {
@@ -56,7 +58,8 @@ impl SchemaCost {
             choices: false,
             pattern_count: 0,
             patterns: Vec::new(),
-            places: 0,
+            value_places: 0,
+            name_places: 0,
         };
         let meeting = walk.count(schema, "")?;
         let width = meeting.width();
@@ -79,7 +82,8 @@ impl SchemaCost {
             nesting: meeting.nesting,
             is_recursive: walk.recursive,
             has_choices: walk.choices,
-            pattern_places: walk.places,
+            value_places: walk.value_places,
+            name_places: walk.name_places,
         };
         Ok((cost, matchers))
     }
@@ -89,9 +93,15 @@ impl SchemaCost {
         self.width.saturating_mul(nodes)
     }
 
-    /// The number of steps of its regular expressions for strings of this total length.
+    /// An upper bound on the number of steps of its regular expressions for a text of this length.
     pub(super) fn pattern_steps(&self, bytes: u64) -> u64 {
-        self.pattern_places.saturating_mul(bytes)
+        let places = self.value_places.max(self.name_places);
+        places.saturating_mul(self.width).saturating_mul(bytes)
+    }
+
+    /// The number of steps of the regular expressions for keys of this total length.
+    pub(super) fn name_steps(&self, bytes: u64) -> u64 {
+        self.name_places.saturating_mul(bytes)
     }
 
     /// The nesting depth of comparisons at the bottom of a value of this depth. Each uses stack.
@@ -162,8 +172,8 @@ struct CostWalk<'s> {
     pattern_count: usize,
     /// The regular expressions, up to the maximum number.
     patterns: Vec<SchemaPattern<'s>>,
-    /// The highest number of places in one regular expression, or in all that are matched against the same key.
-    places: u64,
+    value_places: u64,
+    name_places: u64,
 }
 
 /// A regular expression in a schema, or several that are matched against the same key.
@@ -251,27 +261,25 @@ impl<'s> CostWalk<'s> {
         };
         let mut matchers = PatternMatchers::new();
         for found in std::mem::take(&mut self.patterns) {
-            let places = match found {
-                SchemaPattern::Value { pattern, at } => match matchers.get(pattern) {
-                    Some(matcher) => matcher.places,
-                    None => {
+            match found {
+                SchemaPattern::Value { pattern, at } => {
+                    if !matchers.contains_key(pattern) {
                         let matcher = PatternMatcher::compile(pattern)
                             .map_err(|error| wrong(pattern, format!("{at}/pattern"), error))?;
-                        let places = matcher.places;
+                        self.value_places = self.value_places.max(matcher.places);
                         matchers.insert(pattern.to_owned(), Arc::new(matcher));
-                        places
                     }
-                },
+                }
                 SchemaPattern::Names { names, at } => {
-                    names.keys().try_fold(0, |sum: u64, name| -> Result<u64, SchemaError> {
+                    let places = names.keys().try_fold(0, |sum: u64, name| -> Result<u64, SchemaError> {
                         let pointer = || format!("{at}/patternProperties/{}", pointer_step(name));
                         let matcher = PatternMatcher::compile_name(name)
                             .map_err(|error| wrong(name, pointer(), error))?;
                         Ok(sum.saturating_add(matcher.places))
-                    })?
+                    })?;
+                    self.name_places = self.name_places.max(places);
                 }
-            };
-            self.places = self.places.max(places);
+            }
         }
         Ok(matchers)
     }

@@ -8,10 +8,10 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use jsonschema::json::Node as _;
 use jsonschema::{Keyword, PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
+use crate::check_meter;
 use crate::tape::{TapeJson, TapeNode};
 
 use super::pattern::pattern_places;
@@ -102,8 +102,9 @@ impl PatternMatcher {
     }
 
     fn matches(&self, value: TapeNode<'_>) -> bool {
-        !value.is_string()
-            || (self.required.iter().all(|part| part.is_valid(value))
+        let Some(text) = value.string() else { return true };
+        check_meter::may_match(self.places.saturating_mul(text.len() as u64))
+            && (self.required.iter().all(|part| part.is_valid(value))
                 && !self.forbidden.iter().any(|part| part.is_valid(value)))
     }
 }

@@ -1,12 +1,13 @@
 //! Members that are `null` although the schema doesn't allow it. Models often send them for arguments that they leave
 //! out, so they count as absent.
 
+use crate::check_meter;
 use crate::json::without_members;
 use crate::tape::{JsonTape, TapeNode};
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 
-use super::{MAX_LISTED_STEPS, MAX_PATTERN_STEPS, MAX_STEPS, Schema, SchemaMismatchError, read_tape};
+use super::{MAX_LISTED_STEPS, MAX_STEPS, Schema, SchemaMismatchError, read_tape};
 
 /// The maximum number of checks of one value. A large value needs one for each member, because only its first error is
 /// known.
@@ -39,7 +40,7 @@ impl Schema {
         let cost = &self.0.cost;
         let size = tape.size();
         if cost.steps(size.nodes) > MAX_STEPS / MAX_CHECKS
-            || cost.pattern_steps(size.bytes) > MAX_PATTERN_STEPS / MAX_CHECKS
+            || cost.name_steps(size.key_bytes) > check_meter::MAX_MATCH_STEPS / MAX_CHECKS
         {
             return Err(None);
         }
@@ -53,10 +54,13 @@ impl Schema {
             return Err(None);
         }
         for _ in 0..MAX_CHECKS {
+            if check_meter::is_too_long() || !check_meter::may_continue() {
+                return Err(None);
+            }
             let rest = without_members(text, &removed).map_err(|_| None)?;
             let tape = JsonTape::read(&rest).map_err(|_| None)?;
             if self.0.validator.is_valid(tape.root()) {
-                return Ok(removed);
+                return if check_meter::is_too_long() { Err(None) } else { Ok(removed) };
             }
             let mut more = self.nulls_in_errors(&tape, is_small);
             if more.is_empty() {

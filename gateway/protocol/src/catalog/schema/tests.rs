@@ -428,12 +428,35 @@ fn rejects_long_strings_for_costly_patterns() {
         let schema = compile(&json!({ "properties": { "a": { "pattern": pattern } } })).unwrap();
         let long = json!({ "a": "01".repeat(200_000) });
         assert_eq!(schema.check(&long).unwrap_err().message, "the value is too large for this schema");
-        // A slow check is allowed on another thread.
+        // A slow check is allowed on another thread, within the CPU time of its call.
         assert!(schema.is_quick(100) && !schema.is_quick(60_000), "{pattern}");
     }
     let date = compile(&json!({ "properties": { "day": { "pattern": r"^\d{4}-\d{2}-\d{2}$" } } })).unwrap();
     date.check(&json!({ "day": "2026-01-02", "content": "x".repeat(4 << 20) })).unwrap();
     assert!(date.is_quick(64 << 10));
+}
+
+#[test]
+fn bounds_patterns_that_apply_many_times() {
+    // Thousands of references to one pattern, and thousands of strings.
+    // A match fails at its first character, but its cost counts as if it didn't.
+    let pattern = json!({ "pattern": "^2[01]{900}" });
+    let text = "01".repeat(5_000);
+    let same = vec![json!({ "$ref": "#/$defs/p" }); 3_000];
+    for (keyword, each) in
+        [("allOf", json!({ "not": pattern })), ("anyOf", pattern.clone()), ("oneOf", pattern.clone())]
+    {
+        let schema = compile(&json!({ "$defs": { "p": each }, keyword: same })).unwrap();
+        let error = schema.check(&json!(text)).unwrap_err();
+        assert_eq!(error.message, "the value is too large for this schema", "{keyword}");
+        assert!(!schema.is_quick(1_000), "{keyword}");
+    }
+    let each = compile(&json!({ "items": { "not": pattern } })).unwrap();
+    let error = each.check(&json!(vec![text; 40])).unwrap_err();
+    assert_eq!(error.message, "the value is too large for this schema");
+    // Strings that no pattern applies to cost nothing.
+    let path = compile(&json!({ "properties": { "path": { "pattern": "^.{1,255}$" } } })).unwrap();
+    path.check(&json!({ "path": "a/b", "content": "x".repeat(4 << 20) })).unwrap();
 }
 
 #[test]
