@@ -74,7 +74,7 @@ impl Caller {
 
     /// Calls a tool of 2026-07-28, which must be served at once.
     #[track_caller]
-    fn is_served(&self, http: &Http, tool: &str, arguments: Value) -> Value {
+    fn is_served(&self, http: &Http, tool: &str, arguments: &Value) -> Value {
         let headers =
             [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", tool)];
         let call = stateless_request(1, "tools/call", json!({ "name": tool, "arguments": arguments }));
@@ -147,7 +147,7 @@ fn a_full_queue_of_a_plugin_leaves_room_for_another_caller() {
         (callers.running_calls("zoo"), callers.waiting_calls("zoo")) == (14.0, 224.0)
     });
     for _ in 0..5 {
-        assert_eq!(text(&honest.is_served(http, "zoo_echo", json!({ "text": "x" }))), "x");
+        assert_eq!(text(&honest.is_served(http, "zoo_echo", &json!({ "text": "x" }))), "x");
     }
     let headers =
         [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", "zoo_echo")];
@@ -176,7 +176,7 @@ fn slow_calls_to_several_plugins_leave_room_for_another_caller() {
         ["a", "b", "c", "d"].map(|plugin| callers.running_calls(plugin)).iter().sum::<f64>() >= 56.0
     });
     for tool in ["e_echo", "a_echo", "d_echo"] {
-        honest.is_served(http, tool, json!({ "text": "x" }));
+        honest.is_served(http, tool, &json!({ "text": "x" }));
     }
     drop(calls);
 }
