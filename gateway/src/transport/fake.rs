@@ -21,8 +21,8 @@ use crate::metrics::Metrics;
 /// The stateless revision of [`request`].
 pub(super) const REVISION: &str = "2026-07-28";
 
-/// The maximum size of one caller's unread answers.
-pub(super) const CALLER_UNSENT_BYTES: u64 = 1024 * 1024;
+/// The maximum size of one caller's unread answers, more than the buffers of a socket hold.
+pub(super) const CALLER_UNSENT_BYTES: u64 = 16 * 1024 * 1024;
 
 /// The time that `clean_up` takes after its cancellation.
 pub(super) const CLEAN_UP_TIME: Duration = Duration::from_millis(250);

@@ -36,8 +36,8 @@ pub const MCP_PATH: &str = "/mcp";
 /// The number of files that the gateway opens itself, with some in reserve.
 const OWN_FILES: usize = 32;
 
-/// The number of open files for each connection of the admin listener.
-const FILES_PER_ADMIN_CONNECTION: usize = 16;
+/// The admin listener can use one of this many files.
+const ADMIN_FILES_DIVISOR: usize = 16;
 
 /// The maximum number of connections of the admin listener: enough for a few monitors and an operator.
 const MAX_ADMIN_CONNECTIONS: usize = 64;
@@ -50,7 +50,7 @@ fn connections_within(reserved: usize) -> usize {
 
 /// The maximum number of connections to the admin listener.
 pub(crate) fn admin_connections(reserved: usize) -> usize {
-    (reserved / FILES_PER_ADMIN_CONNECTION).clamp(connections::MIN_CONNECTIONS, MAX_ADMIN_CONNECTIONS)
+    (reserved / ADMIN_FILES_DIVISOR).clamp(connections::MIN_CONNECTIONS, MAX_ADMIN_CONNECTIONS)
 }
 
 /// The number of files that plugins leave to connections and the gateway itself.

@@ -496,7 +496,7 @@ async fn unread_answers_of_a_caller_refuse_its_next_requests() {
     assert_eq!(refused.status, 503, "{refused:?}");
     assert!(refused.body.contains("too many answers wait to be read"), "{refused:?}");
     assert_eq!(gateway.whoami("Authorization: Bearer secret-b\r\n").await.text(), "other");
-    let read = unread.iter_mut().map(|stream| answer(stream));
+    let read = unread.iter_mut().map(answer);
     for answer in futures_util::future::join_all(read).await {
         let is_busy = answer.body.contains("too many answers wait to be read");
         assert!(is_busy || answer.text().len() == 20_000_000, "{}", answer.head);

@@ -196,8 +196,10 @@ async fn stops_reading_from_a_host_that_never_reads() {
 #[tokio::test(start_paused = true)]
 async fn large_unread_answers_delay_calls_but_not_cancellations() {
     const SIZE: usize = 100_000;
-    const CALLS: usize = 200;
-    let most = 2 * usize::try_from(CALLER_UNSENT_BYTES).unwrap() + SIZE;
+    const CALLS: usize = 300;
+    /// Calls that run when the limit is reached.
+    const RUNNING: usize = 20;
+    let most = usize::try_from(CALLER_UNSENT_BYTES).unwrap() + RUNNING * SIZE;
     let mut host = start(256);
     for id in 0..CALLS {
         host.send(&[call(&id.to_string(), "text", &json!({ "size": SIZE }))]).await;
