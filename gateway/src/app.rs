@@ -39,9 +39,6 @@ use admin_listener::AdminListener;
 use signals::SignalReloader;
 use stop::TransportTasks;
 
-/// The maximum size of all answers that clients haven't read yet. One caller can use an eighth.
-const MAX_UNSENT_BYTES: u64 = 512 * 1024 * 1024;
-
 /// Options of an [`App`].
 #[derive(Debug, Default)]
 pub struct AppOptions {
@@ -253,6 +250,7 @@ fn server(
     metrics: &Arc<Metrics>,
 ) -> Result<Arc<Server>, RandomnessError> {
     let http = &config.http;
+    let memory = MemoryShares::of(config);
     let options = ServerOptions {
         protocol: ProtocolOptions {
             identity: Identity::default(),
@@ -264,11 +262,11 @@ fn server(
             },
         },
         max_sessions: http.max_sessions as usize,
-        max_unsent_bytes: MAX_UNSENT_BYTES,
+        max_unsent_bytes: memory.answers,
         session_idle: http.session_idle,
         updates: Arc::clone(supervisor.updates()),
         close_streams_after: http.close_streams_after,
-        request_memory: ByteSize::b(MemoryShares::of(config).requests),
+        request_memory: ByteSize::b(memory.requests),
     };
     Ok(Server::new(supervisor.dispatcher().with_observer(Arc::<Metrics>::clone(metrics)), options))
 }

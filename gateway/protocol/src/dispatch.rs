@@ -248,7 +248,7 @@ impl Dispatcher {
         let policy = catalog_plugin.policy();
         let limits = CheckLimits {
             timeout: policy.timeout,
-            deadline: tokio::time::Instant::now() + policy.timeout,
+            deadline: context.arrived_at + policy.timeout,
             cpu_time: policy.cpu_time,
         };
         CallChecks { pool: &self.checks, context, limits }
