@@ -142,3 +142,16 @@ async fn callers_check_by_turns() {
     let threads = std::thread::available_parallelism().unwrap().get();
     assert!(before <= 2 * threads, "{before} checks of the other caller came first");
 }
+
+#[tokio::test]
+async fn comparisons_end_with_their_call() {
+    let forms: Vec<Value> = (0..500).map(|form| json!({ "const": form })).collect();
+    let schema = json!({ "type": "object", "properties": { "all": { "items": { "anyOf": forms } } } });
+    let fake = FakePlugin::new("a").tool("run", &schema, None);
+    let limit = Duration::from_millis(5);
+    let bench = bench(vec![fake.into_catalog_plugin(|policy| policy.cpu_time = limit)]);
+    let arguments = json!({ "all": vec![499; 90_000] }).to_string();
+    assert_eq!(call_error(bench.tool("a_run", &arguments).await), CallError::CpuTime(limit));
+    let used = bench.context.cpu_time.used();
+    assert!(used < Duration::from_secs(1), "{used:?}");
+}
