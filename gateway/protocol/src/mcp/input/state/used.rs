@@ -1,4 +1,4 @@
-//! The states that were used, as one bit for each state that a gateway issued.
+//! The states that were used, as one bit for each state that a gateway issued (2026-07-28, basic/patterns/mrtr).
 //!
 //! States are numbered, so a client that is asked often needs a few kilobytes and can't use up what others need.
 
