@@ -42,8 +42,9 @@ pub static GATEWAY: &[Key] = &[
     key(
         "memory",
         ValueKind::Size(NumberRange::positive("no call could run")),
-        "The memory of the process, at least 64 MiB: plugins' instances get half of it, requests and unsent responses an \
-         eighth each. The default is three quarters of the limit of the gateway's cgroup, or of the machine's memory.",
+        "The memory for the whole process, at least 64 MiB: plugins' instances get half of it, requests and unread \
+         responses an eighth each. The default is three quarters of the limit of the gateway's cgroup, or of the \
+         machine's memory.",
     ),
     key(
         "page_size",
@@ -159,7 +160,7 @@ static HTTP: &[Key] = &[
             ..NumberRange::positive("no client could connect")
         }),
         "1000",
-        "Concurrent sessions of the handshake revisions. At the limit, the caller with the most sessions loses one that is idle.",
+        "Concurrent sessions of the handshake revisions. At the limit, the caller with the most sessions loses one.",
     ),
     optional(
         "session_idle",
@@ -212,16 +213,17 @@ static HTTP: &[Key] = &[
             max: 1_000_000,
             ..NumberRange::positive("no client could connect")
         }),
-        "Open connections, at least 16. By default, as many as the limit on open files allows (`ulimit -Hn`): 1,952 if \
-         it is 4,096 or more. [limits.md](limits.md#connections) describes how callers share them.",
+        "Open connections; fewer than 16 count as 16. By default, as many as the limit on open files allows \
+         (`ulimit -Hn`): 1,952 if it is 4,096 or more. [limits.md](limits.md#connections) describes how callers share \
+         them.",
     ),
     optional(
         "trusted_proxies",
         ValueKind::Array(&ValueKind::String("an address or network such as \"10.0.0.0/8\"")),
         "[]",
         "Addresses and networks of reverse proxies. Their `X-Forwarded-For` names the client: the last address in it \
-         that isn't one of these. Clients without a token share limits by address, and guessed tokens are slowed down by \
-         address. The header of other peers is ignored.",
+         that isn't one of these. Clients without a token share limits per address, and guessed tokens are slowed down \
+         per address. The header of other peers is ignored.",
     ),
     key("auth", ValueKind::Table(AUTH), "Authentication of callers."),
 ];
@@ -489,7 +491,7 @@ static DIR: &[Key] = &[
         "system",
         ValueKind::Boolean,
         "false",
-        "Allow `mode = \"rw\"` for a directory of the system, such as `/etc`, `/usr` or a certificate store.",
+        "Allow `mode = \"rw\"` for a system directory, such as `/etc`, `/usr` or a certificate store.",
     ),
 ];
 

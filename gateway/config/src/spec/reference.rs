@@ -14,7 +14,7 @@ Run `moongate schema` to print it as a JSON Schema for editors, `moongate check`
 
 The file is TOML. Unknown keys are errors.
 Relative paths are relative to the directory of the file.
-In strings, `${NAME}` is replaced by an environment variable, `${NAME:-text}` uses a default if the variable is unset or empty, and `$${` is a literal `${`. `${TZ}` is the name of a time zone, also if `TZ` is `:Europe/Oslo` or a file such as `/usr/share/zoneinfo/Europe/Oslo`; if it is unset, it is the machine's.
+In strings, `${NAME}` is replaced by an environment variable, `${NAME:-text}` uses a default if the variable is unset or empty, and `$${` is a literal `${`. `${TZ}` is the name of a time zone, even if `TZ` is `:Europe/Oslo` or a file such as `/usr/share/zoneinfo/Europe/Oslo`. If `TZ` is unset, `${TZ}` is the machine's time zone.
 
 - A *duration* is a string with a unit: `\"500ms\"`, `\"30s\"`, `\"5m\"`, `\"1h 30m\"`.
 - A *size* is a string with a unit: `\"512B\"`, `\"64KiB\"`, `\"64MiB\"`, `\"1GiB\"`; or a number of bytes, 0 or at least 4096. \
