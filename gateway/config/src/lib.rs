@@ -76,7 +76,7 @@ pub struct Config {
     pub certificates: Vec<PathBuf>,
     /// The number of concurrent calls to all plugins together.
     pub concurrency: u32,
-    /// The memory of the process. `None` takes a part of what the system allows.
+    /// The memory for the whole process. `None` means three quarters of what the system allows.
     pub memory: Option<ByteSize>,
     /// The number of items on a page of a list. `None` puts all items on one page.
     pub page_size: Option<NonZeroU32>,

@@ -1,8 +1,8 @@
 //! A budget that several callers share: no caller can use it up while others need it.
 //!
 //! While others hold or wait for a part of it, a caller may hold at most half. A caller that is alone may hold all but
-//! a reserve, so that the next caller doesn't have to wait. Requests that wait get their parts by turns between callers,
-//! and in order of arrival within one caller. A caller that starts to wait is next before those that hold more.
+//! a reserve, so that the next caller doesn't have to wait. Callers that wait take turns, and the requests of one
+//! caller get their parts in order of arrival. A caller that starts to wait comes before those that hold more.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,8 +11,8 @@ use tokio::sync::oneshot;
 
 use crate::caller::Caller;
 
-/// The part of a budget that a caller leaves to others even if it is alone: one of this many. Budgets that are smaller
-/// than this have no reserve.
+/// The divisor that gives the part of a budget that a caller leaves to others even if it is alone. Smaller budgets have
+/// no reserve.
 const RESERVE_DIVISOR: u64 = 8;
 
 /// A budget, in units that its owner chooses, such as calls or bytes.

@@ -1,4 +1,4 @@
-//! The work of one check while it runs: it ends when its call does, and counts to the call's processor time.
+//! The work of one check while it runs: it ends when its call does, and counts towards the call's processor time.
 //!
 //! The validator has no argument for this, so the state belongs to the thread. A check that has to end reports that
 //! nothing matches, which makes the validator return soon; the caller of the check then ignores the result.

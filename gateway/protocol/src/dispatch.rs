@@ -2,8 +2,8 @@
 //!
 //! The caller takes one snapshot of the catalog ([`Dispatcher::catalog`]) and uses it for the whole request, so that a
 //! reload doesn't affect it. The steps: find the name, wait for a permit, validate the input, call the plugin, validate
-//! the output. Validation counts to the call's limits. Only a plugin's own limits end a call, except that a cancelled call ends after a grace period. A panic
-//! below ends only its call.
+//! the output. Validation counts towards the call's limits. Only a plugin's own limits end a call, except that a
+//! cancelled call ends after a grace period. A panic below ends only its call.
 
 use std::sync::Arc;
 use std::time::Duration;

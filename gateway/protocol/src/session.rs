@@ -50,7 +50,7 @@ pub struct Session {
     pending_requests: Option<Arc<PendingRequests>>,
 }
 
-/// What a session does, from the easiest to the hardest to do without, and since when.
+/// The activity of a session with its start, ordered from the easiest to end to the hardest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum SessionActivity {
     /// It does nothing.

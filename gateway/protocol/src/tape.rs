@@ -1,7 +1,7 @@
 //! A compact representation of a JSON value: its text, and the position of each value and key in it.
 //!
-//! An entry has 8 bytes, where a parsed tree takes 72 bytes for a number and some 400 for a small object. So checking a
-//! value costs at most four times its text, whatever the text contains.
+//! An entry takes 8 bytes, while a parsed tree takes 72 bytes for a number and some 400 for a small object. So checking
+//! a value takes at most four times the memory of its text, whatever the text contains.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -18,7 +18,7 @@ pub(crate) use representation::TapeJson;
 /// The longest text, in bytes, so that positions fit into the entries.
 const MAX_TEXT_BYTES: usize = 1 << 30;
 
-/// The number of members from which on an object has an index.
+/// The minimum number of members of an object with an index.
 const MIN_INDEXED_MEMBERS: usize = 9;
 
 /// The bit of [`TapeEntry::next`] that marks an object with an index.
@@ -241,7 +241,7 @@ impl<'a> TapeNode<'a> {
         self.first_byte() == b'n'
     }
 
-    /// The first byte, which tells the type.
+    /// The first byte, which shows the type.
     fn first_byte(self) -> u8 {
         match self {
             Self::Entry { tape, index } => tape.first_byte(index),

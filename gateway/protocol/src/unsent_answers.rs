@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::call::{BusyReason, CallError};
 use crate::caller::Caller;
 
-/// One caller's part of the budget: one of this many.
+/// The number of parts of the budget. One caller can use one of them.
 const PARTS: u64 = 8;
 
 /// Counts the bytes of answers until they are written, per caller and in total.

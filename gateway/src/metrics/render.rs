@@ -297,7 +297,7 @@ fn register_usage(registry: &mut Registry, snapshot: &MetricsSnapshot<'_>) {
     );
     registry.register(
         "moongate_unsent_answer_bytes",
-        "Answers that clients haven't read yet, except small ones",
+        "Bytes of responses that clients haven't read yet, except small ones",
         ConstGauge::new(unsent_bytes as f64),
     );
 }

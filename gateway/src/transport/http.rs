@@ -36,7 +36,7 @@ pub const MCP_PATH: &str = "/mcp";
 /// The number of files that the gateway opens itself, with some in reserve.
 const OWN_FILES: usize = 32;
 
-/// The admin listener can use one of this many files.
+/// The divisor that gives the part of the reserved files that the admin listener can use.
 const ADMIN_FILES_DIVISOR: usize = 16;
 
 /// The maximum number of connections of the admin listener: enough for a few monitors and an operator.

@@ -186,7 +186,7 @@ fn answers_that_nobody_reads_have_a_limit() {
     assert!(more < MAX_KIB + 400 * 1024, "{more} KiB for {unsent} bytes of answers");
     let refused = http.post(&[GREEDY], &request(1, "initialize", initialize_params("2025-11-25")));
     assert_eq!(refused.status, 503, "{refused:?}");
-    assert!(refused.body.contains("too many answers wait to be read"), "{refused:?}");
+    assert!(refused.body.contains("too many unread responses"), "{refused:?}");
     assert_served(&http, HONEST);
     drop(unread);
     wait_until("the answers are dropped", || {

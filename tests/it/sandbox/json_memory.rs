@@ -19,7 +19,7 @@ const MAX_MULTIPLE: u64 = 8;
 /// The memory that an instance of the zoo may use, in MiB.
 const INSTANCE_MEMORY: u64 = 16;
 
-/// What the gateway uses beside requests: threads, buffers, instances.
+/// The memory that the gateway uses apart from requests: threads, buffers, instances.
 const OTHER_MEMORY: u64 = 24 * MIB;
 
 /// A list with this text length whose tree is as large as possible.

@@ -70,7 +70,7 @@ pub struct DirGrant {
     pub guest_path: String,
     /// Its access mode.
     pub mode: DirMode,
-    /// True if it may be writable although it is a directory of the system.
+    /// True if it may be writable even if it is a system directory.
     pub allows_system: bool,
 }
 

@@ -23,7 +23,7 @@ pub(crate) const DEFAULT_STOP_GRACE: Duration = Duration::from_secs(30);
 /// number of keys.
 const MIN_SEALING_KEY_CHARS: usize = 32;
 
-/// The least memory of the process: with less, hardly any plugin could be called.
+/// The minimum memory for the whole process: with less, hardly any plugin could be called.
 const MIN_MEMORY: ByteSize = ByteSize::mib(64);
 
 /// The shortest poll interval. A shorter one would only keep the disk busy.

@@ -323,7 +323,7 @@ fn host(text: &str) -> Result<Host<String>, &'static str> {
     };
     if address.is_some() && !text.starts_with('[') && ends_like_port(text) {
         return Err(
-            "put the IPv6 address in brackets, such as \"[2001:db8::1]\", and write no port: `:PORT` would be a part of the address",
+            "put the IPv6 address in brackets, such as \"[2001:db8::1]\", without a port: `:PORT` would be read as part of the address",
         );
     }
     let bracketed = address.map(|address| format!("[{address}]"));

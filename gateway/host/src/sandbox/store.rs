@@ -251,7 +251,7 @@ impl StoreState {
             }
             Some(RefusedGrowth::Gateway) => self.audit.report_derived_limit(
                 "[gateway] memory",
-                "was denied more memory, because all running calls together use their part of `[gateway] memory`",
+                "was denied more memory, because all running calls together use up their part of `[gateway] memory`",
                 "to allow more, raise it, or lower `memory` or `concurrency` in the limits of plugins",
             ),
             None => {}

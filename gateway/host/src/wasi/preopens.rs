@@ -3,7 +3,7 @@
 //! There are no arguments, no working directory and no network; stdin is empty, and output is captured. Each call has a
 //! new context, so if a granted directory was replaced by another, the call gets the new one. If the path as written
 //! now leads elsewhere, the directory isn't opened, because the new target was never compared with the paths that no
-//! plugin is allowed to reach. Opening follows no symlinks, so none can be put in the way after the check.
+//! plugin is allowed to reach. Opening follows no symlinks, so one that appears after the check can't redirect it.
 //!
 //! A directory's file system may not respond. So the directory is opened on a blocking thread, within the call's time,
 //! and within the plugin's own limit on such threads, which doesn't affect other plugins (see

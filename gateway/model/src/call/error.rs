@@ -146,8 +146,8 @@ pub enum BusyReason {
         /// The number of the caller's waiting calls.
         waiting: u64,
     },
-    /// The limit on answers that the caller hasn't read yet.
-    #[error("busy: too many answers wait to be read; read them, then try again")]
+    /// The limit on responses that the caller hasn't read yet.
+    #[error("busy: too many unread responses; read them, then try again")]
     UnsentAnswers,
     /// The limit on the memory of all calls.
     #[error("the gateway is short of memory (`[gateway] memory`); try again later")]

@@ -14,7 +14,7 @@ pub(super) fn check(text: &str) -> Result<(), serde_json::Error> {
     loop {
         let checked = run(text, &mut keys);
         let Some(hash) = keys.duplicate else { return checked };
-        // Either the key is there twice, or two keys have the same hash, which happens in one of a billion texts.
+        // Either the key is there twice, or two keys have the same hash, which happens in one text in a billion.
         keys = OpenKeys { suspect: Some(hash), ..keys };
         keys.restart();
         run(text, &mut keys)?;

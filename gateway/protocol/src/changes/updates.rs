@@ -33,7 +33,7 @@ pub enum SubscriptionLimitError {
     )]
     Listener,
     /// The caller's share of the limit of all listeners.
-    #[error("too many subscriptions in all your sessions and streams")]
+    #[error("too many subscriptions across all your sessions and streams")]
     Total,
 }
 

@@ -1,4 +1,4 @@
-//! Large messages are read beside the threads that serve all others.
+//! Reads large messages without blocking the threads that serve all others.
 //!
 //! Reading is proportional to the text: a millisecond for some hundred kilobytes. A caller's large messages take turns
 //! with those of other callers, and no more are read at a time than there are processors.

@@ -113,7 +113,7 @@ fn has_equal_with_hash(
         if one != other {
             return false;
         }
-        // Two different elements have the same hash in one of a billion arrays.
+        // Two different elements have the same hash in one array in a billion.
         let mut same = array.children().filter(|element| hash(*element, state) == one);
         same.next().is_some_and(|first| same.any(|other| equals(first, other)))
     })

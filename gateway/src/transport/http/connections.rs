@@ -111,7 +111,7 @@ impl ConnectionLimiter {
     }
 
     /// Waits for a slot for a connection without an authenticated request. If too many of these are open, the oldest one
-    /// of the peer with most of them is evicted.
+    /// of the peer with the most of them is evicted.
     pub(super) async fn acquire(self: &Arc<Self>, peer: IpAddr) -> ConnectionSlot {
         let permit = loop {
             let places = Arc::clone(&self.unauthenticated);
@@ -158,7 +158,7 @@ impl ConnectionLimiter {
     }
 
     /// Takes a place for a connection of this caller. If the caller has as many as it may, the place of its quietest
-    /// connection is used; if all places are taken, that of the caller with most.
+    /// connection is used; if all places are taken, that of the caller with the most.
     fn reserve(&self, caller: &Caller) -> Result<BudgetShare, TooManyConnections> {
         let connections = self.lock(); // until the place is taken, so that no other connection gets it
         if let Some(share) = self.callers.try_reserve(caller, 1) {

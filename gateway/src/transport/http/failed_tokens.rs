@@ -8,7 +8,8 @@ use std::time::Duration;
 use moongate_model::caller::Caller;
 use tokio::time::Instant;
 
-/// The failures of a peer that aren't slowed down: a client with an outdated token repeats its request a few times.
+/// The number of failures of a peer that aren't slowed down: a client with an outdated token repeats its request a few
+/// times.
 const FREE_FAILURES: u32 = 10;
 
 /// The first delay, which doubles with each failure.
@@ -45,7 +46,7 @@ struct PeerFailures {
 }
 
 impl FailedTokens {
-    /// Records an unknown token and returns the delay of its answer.
+    /// Records an unknown token and returns the delay of its response.
     pub(super) fn record(&self, address: IpAddr) -> Duration {
         let now = Instant::now();
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -494,11 +494,11 @@ async fn unread_answers_of_a_caller_refuse_its_next_requests() {
     }
     let refused = gateway.whoami(greedy).await;
     assert_eq!(refused.status, 503, "{refused:?}");
-    assert!(refused.body.contains("too many answers wait to be read"), "{refused:?}");
+    assert!(refused.body.contains("too many unread responses"), "{refused:?}");
     assert_eq!(gateway.whoami("Authorization: Bearer secret-b\r\n").await.text(), "other");
     let read = unread.iter_mut().map(answer);
     for answer in futures_util::future::join_all(read).await {
-        let is_busy = answer.body.contains("too many answers wait to be read");
+        let is_busy = answer.body.contains("too many unread responses");
         assert!(is_busy || answer.text().len() == 20_000_000, "{}", answer.head);
     }
     while gateway.fake.server.gauges().unsent_bytes > 0 {

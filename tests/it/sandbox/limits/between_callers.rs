@@ -9,8 +9,8 @@ use moongate_tests::{
 };
 use serde_json::{Value, json};
 
-/// Until when a request must be answered, although another caller takes what it can. On an idle machine it takes
-/// milliseconds.
+/// The time within which a request must be answered, even while another caller takes all that it can. On an idle
+/// machine it takes milliseconds.
 const SERVED_WITHIN: Duration = Duration::from_secs(10);
 
 /// A gateway with two tokens, and a caller for each.

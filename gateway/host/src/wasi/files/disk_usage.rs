@@ -4,9 +4,9 @@
 //! entry; truncated and removed files are subtracted. Files that were there before don't count, so a directory that is
 //! already large stays writable. The sum never drops below zero, so removing them doesn't allow more than the limit.
 //!
-//! The sum can be too high: other programs remove files, and a file that is removed while it is open is still written
-//! to. So a plugin above half of its limit has its directories measured, in the background: it can't have added more
-//! than they contain. They are never measured otherwise.
+//! The sum can be too high: other programs remove files, and a file that is removed while it is open can still be
+//! written to. So a plugin above half of its limit has its directories measured, in the background: it can't have added
+//! more than they contain. They are never measured otherwise.
 
 use std::collections::HashMap;
 use std::fs;

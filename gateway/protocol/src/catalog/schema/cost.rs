@@ -39,9 +39,9 @@ pub(super) struct SchemaCost {
     is_recursive: bool,
     /// True if it has `anyOf` or `oneOf`.
     has_choices: bool,
-    /// The highest number of places in a regular expression for values where a match can be in progress.
+    /// The highest number of places where a match can be in progress, in a regular expression for values.
     value_places: u64,
-    /// The same for the regular expressions that are matched against the same key.
+    /// The highest total for the regular expressions that are matched against the same key.
     name_places: u64,
 }
 

@@ -10,8 +10,8 @@ use crate::session::Session;
 
 use super::store::DELIVERED_STREAM_TTL;
 
-/// The size of the streams of all sessions above which a caller is limited to its part of it: each of its sessions is
-/// then limited to its share.
+/// The size of the streams of all sessions above which callers are limited: if a caller uses more than its part, each
+/// of its sessions is limited to its share.
 pub(super) const MAX_TOTAL_BYTES: usize = 64 * 1024 * 1024;
 
 /// The maximum number of sessions that one request sweeps.
