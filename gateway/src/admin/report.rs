@@ -95,8 +95,8 @@ pub(super) fn document(status: &SupervisorStatus, process: &ProcessInfo, ready: 
 /// The plugins, in the order of `gateway.toml`.
 ///
 /// - `id`: the key of its table; `source`: its file; `title`, `description`, `version`: from its manifest.
-/// - `state`: `loading`, `serving`, `checking` or `compiling` (it serves, and a change is being checked or compiled),
-///   `degraded` (an earlier version serves) or `failed`.
+/// - `state`: `loading`, `serving`, `checking` (it serves, and a reload request or a changed table is being checked),
+///   `compiling` (it serves, and new code is being compiled), `degraded` (an earlier version serves) or `failed`.
 /// - `sha256` of the serving code, and `since` when it serves.
 /// - `offers`: the number of `tools`, `resources`, `templates`, `prompts`.
 /// - `trouble`: the problem with its current code or settings: `reason`, `hint`, `retry_at`.

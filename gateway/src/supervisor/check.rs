@@ -46,7 +46,7 @@ impl CheckScope {
         matches!(self, Self::File | Self::FileAndConfig)
     }
 
-    fn includes_config(self) -> bool {
+    pub(super) fn includes_config(self) -> bool {
         matches!(self, Self::Config | Self::FileAndConfig)
     }
 

@@ -320,12 +320,14 @@ impl ManagedPlugin {
         retries.chain(self.checks.queued().and_then(|request| request.not_before)).min()
     }
 
-    /// The step of the running check.
+    /// The step of a change in progress. A file that may have changed counts once its new code is compiled: most
+    /// events are about files with the same content.
     pub(super) fn activity(&self) -> PluginActivity {
+        let is_change = |check: CheckRequest| check.cause.request().is_some() || check.scope.includes_config();
         match self.checks.running() {
-            None => PluginActivity::Idle,
             Some(_) if self.is_compiling => PluginActivity::Compiling,
-            Some(_) => PluginActivity::Checking,
+            Some(check) if is_change(check) => PluginActivity::Checking,
+            Some(_) | None => PluginActivity::Idle,
         }
     }
 

@@ -89,7 +89,7 @@ pub struct PluginStatus {
 pub enum PluginActivity {
     /// Nothing is in progress.
     Idle,
-    /// The file is read, or the code or configuration is checked.
+    /// A reload request or a changed configuration is checked.
     Checking,
     /// New code is compiled.
     Compiling,

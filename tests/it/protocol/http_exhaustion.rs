@@ -20,6 +20,8 @@ const HONEST: (&str, &str) = ("Authorization", "Bearer honest-token-0123456789")
 fn workspace(http: &str) -> Workspace {
     let workspace = Workspace::new(&format!(
         r#"
+        [gateway]
+        memory = "4GiB"
         [http]
         listen = "127.0.0.1:0"
         {http}
@@ -161,7 +163,7 @@ fn one_caller_with_all_its_connections_busy_keeps_no_other_out() {
 #[test]
 fn answers_that_nobody_reads_have_a_limit() {
     const SIZE: usize = 8_000_000;
-    /// 64 MiB, and the answers of 16 calls and of those that have ended at the same time.
+    /// The caller's part of `[gateway] memory`, 64 MiB, and the answers of 16 calls and of those that have ended at the same time.
     const MAX_KIB: u64 = (64 + 2 * 16 * 8) * 1024;
     let workspace = workspace("");
     let http = Http::start(&workspace);
