@@ -323,7 +323,8 @@ impl ManagedPlugin {
     /// The step of a change in progress. A file that may have changed counts once its new code is compiled: most
     /// events are about files with the same content.
     pub(super) fn activity(&self) -> PluginActivity {
-        let is_change = |check: CheckRequest| check.cause.request().is_some() || check.scope.includes_config();
+        let is_change =
+            |check: CheckRequest| check.cause.request().is_some() || check.scope.includes_config();
         match self.checks.running() {
             Some(_) if self.is_compiling => PluginActivity::Compiling,
             Some(check) if is_change(check) => PluginActivity::Checking,

@@ -1,6 +1,7 @@
 //! One plugin, examined alone: its public names, its compiled schemas, and digests of everything that clients see.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::diagnostic::Diagnostic;
@@ -19,6 +20,8 @@ pub struct CatalogPlugin {
     offer: Arc<PluginOffer>,
     /// The client features that were reported as not granted. Each is logged once.
     reported_features: Arc<Mutex<BTreeSet<ClientFeature>>>,
+    /// Set once a resource outside the plugin's own URIs was reported.
+    has_reported_resource: Arc<AtomicBool>,
 }
 
 impl CatalogPlugin {
@@ -32,7 +35,13 @@ impl CatalogPlugin {
     /// returned, with fixes. The plugin must not serve.
     pub fn new(plugin: Arc<dyn Plugin>, policy: Arc<PluginPolicy>) -> Result<Self, Vec<Diagnostic>> {
         let offer = PluginOffer::new(plugin.manifest(), &policy)?;
-        Ok(Self { plugin, policy, offer: Arc::new(offer), reported_features: Arc::default() })
+        Ok(Self {
+            plugin,
+            policy,
+            offer: Arc::new(offer),
+            reported_features: Arc::default(),
+            has_reported_resource: Arc::default(),
+        })
     }
 
     /// The same plugin after its lists have changed. A denied item can be temporarily absent.
@@ -131,6 +140,12 @@ impl CatalogPlugin {
     /// Reports whether this is the first request for a client feature that isn't granted, so that it is logged once.
     pub(crate) fn is_first_ungranted_request(&self, feature: ClientFeature) -> bool {
         self.reported_features.lock().unwrap_or_else(PoisonError::into_inner).insert(feature)
+    }
+
+    /// Reports whether this is the first resource outside the plugin's own URIs, so that it is logged once: a plugin can
+    /// return many in every call.
+    pub(crate) fn is_first_foreign_resource(&self) -> bool {
+        !self.has_reported_resource.swap(true, Ordering::Relaxed)
     }
 
     pub(super) fn offer(&self) -> &PluginOffer {

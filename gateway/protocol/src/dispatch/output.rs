@@ -75,11 +75,11 @@ pub(super) fn check_read_outcome(
     result.contents.retain(|part| {
         let owner = catalog.resource_owner(part.uri.as_str());
         let own = part.uri == *asked || owner.is_some_and(|owner| owner.id() == catalog_plugin.id());
-        if !own {
+        if !own && catalog_plugin.is_first_foreign_resource() {
             tracing::warn!(
                 plugin = %catalog_plugin.id(),
                 uri = %part.uri,
-                "dropped a resource outside the plugin's own URIs"
+                "dropped a resource outside the plugin's own URIs; further ones aren't reported"
             );
         }
         own
