@@ -46,6 +46,8 @@ enum FileCall {
     CreateDirectory,
     RemoveDirectory,
     Unlink,
+    /// Open a file, remove its name, and set its size to zero.
+    UnlinkAndShrink,
     Rename,
     HardLink,
     Symlink,
@@ -114,6 +116,11 @@ impl Step {
             FileCall::CreateDirectory => dir.create_directory_at(path).map(done),
             FileCall::RemoveDirectory => dir.remove_directory_at(path).map(done),
             FileCall::Unlink => dir.unlink_file_at(path).map(done),
+            FileCall::UnlinkAndShrink => {
+                let file = open(OpenFlags::empty(), writing)?;
+                dir.unlink_file_at(path)?;
+                file.set_size(0).map(done)
+            }
             FileCall::Rename => dir.rename_at(path, to_dir, to).map(done),
             FileCall::HardLink => dir.link_at(links, path, to_dir, to).map(done),
             FileCall::Symlink => dir.symlink_at(to, path).map(done),

@@ -12,6 +12,7 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 
 use moongate_config::PluginConfig;
@@ -280,13 +281,21 @@ async fn set_file_size(file: FsResult<Arc<File>>, size: Filesize, quota: FileQuo
     let shrinking = quota.disk().shrinking().await;
     open::run_blocking(move || {
         let _shrinking = shrinking;
-        let size_before = file.metadata().map_err(system_error)?.len();
-        quota.write(size.saturating_sub(size_before))?;
+        let before = file.metadata().map_err(system_error)?;
+        quota.write(size.saturating_sub(before.len()))?;
         grow(&file, size, &quota, || file.set_len(size))?;
-        quota.disk().remove(size_before.saturating_sub(size));
+        // A file without a name was subtracted when its last name was removed.
+        if !is_removed(&before) {
+            quota.disk().remove(before.len().saturating_sub(size));
+        }
         Ok(())
     })
     .await
+}
+
+/// True if the file has no name left.
+fn is_removed(metadata: &std::fs::Metadata) -> bool {
+    metadata.nlink() == 0
 }
 
 /// Reports the last error of the file's streams, or syncs the file.

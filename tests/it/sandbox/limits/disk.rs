@@ -111,6 +111,8 @@ fn what_a_plugin_removes_makes_room() {
     full(&mut stdio);
     for remove in [
         json!([step("unlink", "a", "")]),
+        // It counts once that the file is gone.
+        json!([step("unlink_and_shrink", "a", "")]),
         json!([{ "what": "truncate", "dir": "/in", "path": "a" }, step("unlink", "a", "")]),
         json!([step("rename", "a", "b"), step("rename", "b", "a"), create("b"), step("unlink", "a", "")]),
         // A second name keeps the file.
