@@ -3,11 +3,16 @@
 //! While others hold or wait for a part of it, a caller may hold at most half. A caller that is alone may hold all but
 //! a reserve, so that the next caller doesn't have to wait. Callers that wait take turns, and the requests of one
 //! caller get their parts in order of arrival. A caller that starts to wait comes before those that hold more.
+//!
+//! If too little is free for the next reservation, no other caller takes what is free: small reservations would
+//! otherwise overtake a large one for ever. A reservation that waits only because its caller holds as much as it may
+//! doesn't hold up others. Shares grow out of turn, because their users can't wait.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::oneshot;
+use tokio::sync::futures::Notified;
+use tokio::sync::{Notify, oneshot};
 
 use crate::caller::Caller;
 
@@ -19,6 +24,8 @@ const RESERVE_DIVISOR: u64 = 8;
 #[derive(Debug)]
 pub struct CallerBudget {
     state: Mutex<BudgetState>,
+    /// Notified when a part was returned and too little is free for the next reservation.
+    shortage: Arc<Notify>,
 }
 
 /// A part of a budget, returned on drop.
@@ -40,6 +47,8 @@ struct BudgetState {
     queues: VecDeque<CallerQueue>,
     /// The number of reservations that ever waited.
     count: u64,
+    /// The one of the budget.
+    shortage: Arc<Notify>,
 }
 
 /// The reservations of one caller that wait, at least one.
@@ -68,17 +77,19 @@ impl CallerBudget {
     /// A budget of `total` units.
     #[must_use]
     pub fn new(total: u64) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::new(BudgetState { total, ..BudgetState::default() }) })
+        let state = BudgetState { total, ..BudgetState::default() };
+        let shortage = Arc::clone(&state.shortage);
+        Arc::new(Self { state: Mutex::new(state), shortage })
     }
 
-    /// Takes a part at once. `None` if the caller holds as much as it may, or too little is free.
+    /// Takes a part at once. `None` if the caller holds as much as it may, too little is free, or it isn't its turn.
     ///
     /// An amount above half of the budget counts as half.
     #[must_use]
     pub fn try_reserve(self: &Arc<Self>, caller: &Caller, amount: u64) -> Option<BudgetShare> {
         let mut state = self.lock();
         let amount = state.clamp(amount);
-        state.try_take(caller, amount).then(|| self.share(caller, amount))
+        state.try_take_in_turn(caller, amount).then(|| self.share(caller, amount))
     }
 
     /// Waits for a part. Cancel-safe: a reservation that is dropped loses its place.
@@ -88,7 +99,7 @@ impl CallerBudget {
         let (amount, number, granted) = {
             let mut state = self.lock();
             let amount = state.clamp(amount);
-            if !state.is_waiting(caller) && state.try_take(caller, amount) {
+            if state.try_take_in_turn(caller, amount) {
                 return self.share(caller, amount);
             }
             let (number, granted) = state.enqueue(caller, amount);
@@ -134,10 +145,30 @@ impl CallerBudget {
         self.lock().held_by(caller)
     }
 
-    /// True if reservations wait.
+    /// True if a reservation waits because too little is free, and not because its caller holds as much as it may.
     #[must_use]
-    pub fn has_waiting(&self) -> bool {
-        !self.lock().queues.is_empty()
+    pub fn is_short(&self) -> bool {
+        self.lock().next().is_some()
+    }
+
+    /// Waits until a part is returned that is too small for the next reservation. The future is notified from its
+    /// creation on.
+    pub fn shortage(&self) -> Notified<'_> {
+        self.shortage.notified()
+    }
+
+    /// True if reservations of the caller wait.
+    #[must_use]
+    pub fn is_waiting(&self, caller: &Caller) -> bool {
+        self.lock().queue(caller).is_some()
+    }
+
+    /// True if the caller may hold what its next reservation takes: the first that waits, or one of this amount.
+    #[must_use]
+    pub fn may_reserve(&self, caller: &Caller, amount: u64) -> bool {
+        let state = self.lock();
+        let waiting = state.queue(caller).and_then(|queue| queue.reservations.front());
+        state.may_hold(caller, waiting.map_or_else(|| state.clamp(amount), |first| first.amount))
     }
 
     fn share(self: &Arc<Self>, caller: &Caller, amount: u64) -> BudgetShare {
@@ -162,8 +193,15 @@ impl BudgetState {
         self.held.get(caller).copied().unwrap_or(0)
     }
 
-    fn is_waiting(&self, caller: &Caller) -> bool {
-        self.queues.iter().any(|queue| queue.caller == *caller)
+    fn queue(&self, caller: &Caller) -> Option<&CallerQueue> {
+        self.queues.iter().find(|queue| queue.caller == *caller)
+    }
+
+    /// The position of the first caller that may hold what it waits for.
+    fn next(&self) -> Option<usize> {
+        self.queues.iter().position(|queue| {
+            queue.reservations.front().is_some_and(|first| self.may_hold(&queue.caller, first.amount))
+        })
     }
 
     /// The most that a caller may hold now.
@@ -178,13 +216,21 @@ impl BudgetState {
         }
     }
 
-    fn fits(&self, caller: &Caller, amount: u64) -> bool {
+    fn may_hold(&self, caller: &Caller, more: u64) -> bool {
+        self.held_by(caller).saturating_add(more) <= self.allowance(caller)
+    }
+
+    fn is_free(&self, amount: u64) -> bool {
         self.used.saturating_add(amount) <= self.total
-            && self.held_by(caller).saturating_add(amount) <= self.allowance(caller)
+    }
+
+    /// Takes a part unless another reservation is next.
+    fn try_take_in_turn(&mut self, caller: &Caller, amount: u64) -> bool {
+        self.queue(caller).is_none() && self.next().is_none() && self.try_take(caller, amount)
     }
 
     fn try_take(&mut self, caller: &Caller, amount: u64) -> bool {
-        let fits = self.fits(caller, amount);
+        let fits = self.may_hold(caller, amount) && self.is_free(amount);
         if fits {
             self.take(caller, amount);
         }
@@ -227,24 +273,24 @@ impl BudgetState {
         (number, receiver)
     }
 
-    /// Grants what fits: one reservation of each caller by turns.
+    /// Grants what is free: one reservation of each caller by turns.
     fn grant(&mut self) {
-        let mut skipped = 0;
-        while skipped < self.queues.len() {
+        while let Some(at) = self.next() {
+            self.queues.rotate_left(at);
+            let free = self.total.saturating_sub(self.used);
             let Some(mut queue) = self.queues.pop_front() else { return };
-            // While the queue is taken out, its caller is only compared with others, so its allowance is the same.
-            let fits = queue.reservations.front().is_some_and(|first| self.fits(&queue.caller, first.amount));
-            if let Some(first) = queue.reservations.pop_front_if(|_| fits) {
-                self.try_take(&queue.caller, first.amount);
-                // If the receiver is gone, its guard returns the part.
-                let _ = first.granted.send(());
-                skipped = 0;
-            } else {
-                skipped += 1;
-            }
+            let Some(first) = queue.reservations.pop_front_if(|first| first.amount <= free) else {
+                self.queues.push_front(queue);
+                self.queues.rotate_right(at);
+                self.shortage.notify_waiters();
+                return;
+            };
+            self.take(&queue.caller, first.amount);
             if !queue.reservations.is_empty() {
                 self.queues.push_back(queue);
             }
+            // If the receiver is gone, its guard returns the part.
+            let _ = first.granted.send(());
         }
     }
 
@@ -276,6 +322,12 @@ impl BudgetShare {
     #[must_use]
     pub fn caller(&self) -> &Caller {
         &self.caller
+    }
+
+    /// True if the caller may hold `more` units in addition.
+    #[must_use]
+    pub fn may_grow(&self, more: u64) -> bool {
+        self.budget.lock().may_hold(&self.caller, more)
     }
 
     /// Takes `more` units at once, in addition. False if the caller holds as much as it may, or too little is free.

@@ -14,7 +14,6 @@ use futures_util::FutureExt as _;
 use moongate_config::{InstancePolicy, PluginConfig};
 use moongate_model::call::{BusyReason, CallContext, CallError};
 use moongate_model::caller::Caller;
-use moongate_model::names::Principal;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wasmtime::Store;
@@ -79,8 +78,8 @@ pub(crate) struct PooledInstance {
 
 /// The properties of an instance that decide if it can serve another call.
 struct ReuseState {
-    /// The only principal whose calls it serves.
-    principal: Principal,
+    /// The only caller whose calls it serves.
+    caller: Caller,
     calls_served: u32,
     /// Device and inode of the granted directories that the instance has open.
     directories: Vec<(u64, u64)>,
@@ -89,8 +88,8 @@ struct ReuseState {
 /// The origin of a call.
 #[derive(Debug)]
 enum CallOrigin {
-    /// A client. The instance can be reused for this principal; `None` means no reuse.
-    Client { reuse_for: Option<Principal> },
+    /// A client. The instance can be reused for this caller; `None` means no reuse.
+    Client { reuse_for: Option<Caller> },
     /// The gateway itself, describing the plugin. Changes that the plugin reports meanwhile are ignored.
     Gateway,
 }
@@ -232,7 +231,7 @@ impl Sandbox {
     ) -> Result<C::Output, CallError> {
         let reuse_for = match self.config.instances {
             InstancePolicy::Reused if instance_pool::can_reuse(&context.caller.principal()) => {
-                Some(context.caller.principal())
+                Some(context.caller.clone())
             }
             InstancePolicy::Reused | InstancePolicy::Fresh => None,
         };
@@ -384,12 +383,12 @@ impl Sandbox {
         }
     }
 
-    /// An idle instance that the call can reuse, or otherwise a store for a new one. `reuse_for` is the principal that
+    /// An idle instance that the call can reuse, or otherwise a store for a new one. `reuse_for` is the caller that
     /// the instance can be reused for afterwards; `None` means no reuse.
     async fn lease(
         &self,
         code: &LoadedCode,
-        reuse_for: Option<Principal>,
+        reuse_for: Option<Caller>,
         context: Arc<CallContext>,
         deadline: std::time::Instant,
         meter: &Arc<CpuMeter>,
@@ -397,7 +396,7 @@ impl Sandbox {
     ) -> Result<InstanceLease, StoreError> {
         let opened = self.shared.openings.open(&self.config).await?;
         self.logged_warnings.log_directories(&self.config.id, &opened.unavailable, DirectoryEffect::LeftOut);
-        let pooled = reuse_for.as_ref().and_then(|principal| self.pool.take(principal));
+        let pooled = reuse_for.as_ref().and_then(|caller| self.pool.take(&caller.principal()));
         if let Some(PooledInstance { mut store, instance, reuse }) =
             pooled.filter(|pooled| pooled.reuse.directories == opened.identities)
         {
@@ -411,7 +410,7 @@ impl Sandbox {
         let directories = opened.identities.clone();
         let store =
             store::new_store(code.pre.engine(), &self.config, opened, context, deadline, meter, deps)?;
-        let reuse = reuse_for.map(|principal| ReuseState { principal, calls_served: 0, directories });
+        let reuse = reuse_for.map(|caller| ReuseState { caller, calls_served: 0, directories });
         Ok(InstanceLease { store, instance: None, reuse })
     }
 
@@ -426,14 +425,15 @@ impl Sandbox {
             return;
         }
         store.data_mut().detach();
-        if self.shared.guest_memory.is_short() {
+        let caller = reuse.caller.clone();
+        if self.shared.guest_memory.is_awaited(&caller) {
             return; // a call waits for this instance's memory
         }
         let policy =
             IdlePolicy { expires_at: Instant::now() + limits.reuse_idle, max_idle: limits.concurrency };
-        let principal = reuse.principal.clone();
         let pooled = PooledInstance { store, instance, reuse };
-        self.pool.put(principal, pooled, policy, || self.shared.ticker.count());
+        self.pool.put(caller.principal(), pooled, policy, || self.shared.ticker.count());
+        self.shared.guest_memory.evict_for_waiting(&caller); // calls that began to wait meanwhile
     }
 
     /// Logs the reason that there is no store. The caller's error doesn't contain paths of this machine.

@@ -2,8 +2,9 @@
 //!
 //! A call starts with the memory that calls of its plugin usually need, for which it waits. What it needs in addition is
 //! taken while it grows, and denied if there is none: waiting would block other calls that wait for it. Idle instances
-//! are dropped first.
+//! are dropped first: all of them if too little memory is free, and only a caller's own if it has as much as it may.
 
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -67,23 +68,43 @@ impl<T> GuestMemory<T> {
     ) -> Option<InstanceMemory<T>> {
         let amount = INSTANCE_OVERHEAD + typical.bytes();
         let share = loop {
-            // A small call doesn't overtake a large one that waits.
-            if !self.is_short()
-                && let Some(share) = self.budget.try_reserve(caller, amount)
-            {
+            if let Some(share) = self.budget.try_reserve(caller, amount) {
                 break share;
             }
-            if !self.idle.evict_oldest() {
-                break tokio::time::timeout_at(deadline, self.budget.reserve(caller, amount)).await.ok()?;
+            if !evict_for(&self.idle, caller, self.budget.may_reserve(caller, amount)) {
+                break tokio::time::timeout_at(deadline, self.reserve(caller, amount)).await.ok()?;
             }
         };
         let idle = Arc::downgrade(&self.idle);
         Some(InstanceMemory { share, used: INSTANCE_OVERHEAD, idle, typical: Arc::clone(typical) })
     }
 
-    /// True if calls wait for memory.
-    pub(crate) fn is_short(&self) -> bool {
-        self.budget.has_waiting()
+    /// Waits for memory, and evicts idle instances as soon as their memory is what is missing.
+    async fn reserve(&self, caller: &Caller, amount: u64) -> BudgetShare {
+        tokio::select! {
+            biased; // once the call waits, no instance is kept whose memory it could have
+            share = self.budget.reserve(caller, amount) => share,
+            never = self.evict_at_shortages(caller) => match never {},
+        }
+    }
+
+    async fn evict_at_shortages(&self, caller: &Caller) -> Infallible {
+        loop {
+            let shortage = self.budget.shortage();
+            self.evict_for_waiting(caller);
+            shortage.await;
+        }
+    }
+
+    /// True if calls wait that could have the memory of an idle instance of this caller.
+    pub(crate) fn is_awaited(&self, caller: &Caller) -> bool {
+        self.budget.is_short() || self.budget.is_waiting(caller)
+    }
+
+    /// Evicts idle instances while calls wait that could have their memory: all if too little is free, otherwise those
+    /// of this caller.
+    pub(crate) fn evict_for_waiting(&self, caller: &Caller) {
+        while self.is_awaited(caller) && evict_for(&self.idle, caller, self.budget.is_short()) {}
     }
 }
 
@@ -93,7 +114,8 @@ impl<T> InstanceMemory<T> {
         let used = self.used.saturating_add(bytes);
         let more = used.saturating_sub(self.share.amount());
         while more > 0 && !self.share.try_grow(more) {
-            if !self.idle.upgrade().is_some_and(|idle| idle.evict_oldest()) {
+            let (caller, may_grow) = (self.share.caller(), self.share.may_grow(more));
+            if !self.idle.upgrade().is_some_and(|idle| evict_for(&idle, caller, may_grow)) {
                 return false;
             }
         }
@@ -111,6 +133,12 @@ impl<T> InstanceMemory<T> {
         self.typical.add(self.used.saturating_sub(INSTANCE_OVERHEAD));
         self.share.shrink(self.share.amount().saturating_sub(self.used));
     }
+}
+
+/// Drops an idle instance to make room for a call of this caller. If the caller has as much memory as it may, that of
+/// others is of no use. False if there is none.
+fn evict_for<T>(idle: &InstancePool<T>, caller: &Caller, may_have_more: bool) -> bool {
+    if may_have_more { idle.evict_oldest() } else { idle.evict_oldest_of(&caller.principal()) }
 }
 
 #[cfg(test)]

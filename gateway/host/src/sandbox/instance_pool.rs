@@ -101,12 +101,22 @@ impl<T> InstancePool<T> {
 
     /// Drops the instance that has been idle longest. False if there is none.
     pub(crate) fn evict_oldest(&self) -> bool {
+        self.evict_first(|_| true)
+    }
+
+    /// Drops the instance of this principal that has been idle longest. False if there is none.
+    pub(crate) fn evict_oldest_of(&self, principal: &Principal) -> bool {
+        self.evict_first(|idle| idle.principal == *principal)
+    }
+
+    fn evict_first(&self, is_candidate: impl Fn(&IdleInstance<T>) -> bool) -> bool {
         if self.total() == 0 {
             return false;
         }
         let oldest = {
             let mut idle = self.lock();
-            (!idle.instances.is_empty()).then(|| self.remove(&mut idle, 0))
+            let index = idle.instances.iter().position(is_candidate);
+            index.map(|index| self.remove(&mut idle, index))
         };
         oldest.is_some() // it is dropped after the lock is released, because that is slow
     }

@@ -94,6 +94,11 @@ impl CountQuota {
         self.0.take(count)
     }
 
+    /// Returns items that were [taken](Self::take).
+    pub(crate) fn give_back(&self, count: u64) {
+        self.0.give_back(count);
+    }
+
     /// Takes one item until the permit is dropped. `None` if none is left.
     pub(crate) fn acquire(self: &Arc<Self>) -> Option<CountPermit> {
         self.take(1).then(|| CountPermit(Arc::clone(self)))

@@ -41,6 +41,8 @@ pub(crate) struct StoreState {
     wasi: WasiCtx,
     table: ResourceTable,
     limiter: MemoryLimiter,
+    /// True between calls: the last one has ended, with all that is counted and reported at its end.
+    is_idle: bool,
     cpu_meter: Arc<CpuMeter>,
     config: Arc<PluginConfig>,
     log: Arc<PluginLog>,
@@ -88,7 +90,9 @@ impl HttpView for StoreState {
 
 impl Drop for StoreState {
     fn drop(&mut self) {
-        self.finish();
+        if !self.is_idle {
+            self.finish();
+        }
     }
 }
 
@@ -156,6 +160,7 @@ pub(crate) fn new_store(
         wasi: new_context(&config.allow, &output),
         table,
         limiter: MemoryLimiter::new(limits, peak_memory, memory),
+        is_idle: false,
         cpu_meter: Arc::clone(cpu_meter),
         config: Arc::clone(config),
         contract: ContractState::new(
@@ -277,6 +282,7 @@ impl StoreState {
     /// Detaches the instance from its call. Changes that the call reported are passed on now, not with the next call.
     pub(crate) fn detach(&mut self) {
         self.finish();
+        self.is_idle = true;
         let audit = self.audit.without_call();
         let changes = CallChanges::new(self.config.id.clone(), Arc::clone(&self.log), None);
         self.contract = ContractState::new(
@@ -323,6 +329,7 @@ impl StoreState {
             wasi,
             table: _,
             limiter,
+            is_idle,
             cpu_meter: meter,
             config: _,
             log,
@@ -335,6 +342,7 @@ impl StoreState {
         } = self;
         *wasi = new_context(&config.allow, cli.output());
         limiter.forget_refusals();
+        *is_idle = false;
         *meter = Arc::clone(cpu_meter);
         *contract = ContractState::new(
             Arc::clone(config),
@@ -398,6 +406,11 @@ impl MemoryLimiter {
         }
     }
 
+    fn refuse_for_gateway(&mut self) {
+        self.refused = Some(RefusedGrowth::Gateway);
+        self.wanted = None; // an earlier refusal's
+    }
+
     /// The total amount of memory, or of table elements, that the last denied growth would have led to.
     pub(crate) fn wanted(&self) -> Option<u64> {
         self.wanted
@@ -426,7 +439,7 @@ impl ResourceLimiter for MemoryLimiter {
         }
         if self.instance.as_mut().is_some_and(|instance| !instance.grow(growth)) {
             self.memory.give_back(growth); // it doesn't grow, so nothing stays counted
-            self.refused = Some(RefusedGrowth::Gateway);
+            self.refuse_for_gateway();
             return Ok(false);
         }
         self.peak.fetch_max(self.memory.used(), Ordering::Relaxed);
@@ -441,7 +454,8 @@ impl ResourceLimiter for MemoryLimiter {
             return Ok(false);
         }
         if self.instance.as_mut().is_some_and(|instance| !instance.grow_tables(growth)) {
-            self.refused = Some(RefusedGrowth::Gateway);
+            self.table_elements.give_back(growth);
+            self.refuse_for_gateway();
             return Ok(false);
         }
         Ok(true)

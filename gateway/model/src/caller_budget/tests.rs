@@ -1,5 +1,6 @@
 //! Callers that compete for one budget.
 
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -15,8 +16,12 @@ fn caller(name: &str) -> Caller {
 
 /// A reservation in its queue.
 fn waiting(budget: &Arc<CallerBudget>, name: &str) -> Waiting {
+    waiting_for(budget, name, 1)
+}
+
+fn waiting_for(budget: &Arc<CallerBudget>, name: &str, amount: u64) -> Waiting {
     let (budget, caller) = (Arc::clone(budget), caller(name));
-    let mut waiting: Waiting = Box::pin(async move { budget.reserve(&caller, 1).await });
+    let mut waiting: Waiting = Box::pin(async move { budget.reserve(&caller, amount).await });
     assert!(poll(&mut waiting).is_none(), "{name} needn't wait");
     waiting
 }
@@ -159,4 +164,55 @@ fn a_charge_overdraws_the_budget_until_it_is_returned() {
     assert!(budget.try_reserve(&caller("second"), 1).is_none());
     drop(charged);
     assert_eq!((budget.used(), take(&budget, "second").len()), (0, 7));
+}
+
+#[test]
+fn small_reservations_dont_overtake_a_large_one_of_another_caller() {
+    let budget = CallerBudget::new(100);
+    let reserve = |name: &str| budget.try_reserve(&caller(name), 10);
+    let mut held: VecDeque<_> = ["b", "c"].into_iter().cycle().take(9).filter_map(reserve).collect();
+    let mut large = waiting_for(&budget, "a", 40);
+    assert!(reserve("c").is_none() && reserve("new").is_none(), "10 are free, but not for them");
+    let mut small = ["b", "c", "d"].map(|name| waiting_for(&budget, name, 10));
+    let granted = loop {
+        assert!(small.iter_mut().all(|small| poll(small).is_none()));
+        assert!(budget.is_short());
+        let share = held.pop_front().expect("the large one is granted when enough is free");
+        drop(share);
+        if let Some(granted) = poll(&mut large) {
+            break granted;
+        }
+    };
+    assert_eq!((held.len(), granted.amount()), (6, 40));
+    let mut last = held.pop_front().unwrap();
+    assert!(!last.try_grow(1), "all is used");
+    drop(granted);
+    assert!(small.iter_mut().all(|small| poll(small).is_some()) && !budget.is_short());
+    assert!(last.try_grow(1));
+}
+
+#[test]
+fn a_caller_at_its_allowance_doesnt_hold_up_others() {
+    let budget = CallerBudget::new(100);
+    let half = budget.try_reserve(&caller("a"), 50);
+    let other = budget.try_reserve(&caller("b"), 10).unwrap();
+    let mut own = waiting_for(&budget, "a", 20);
+    assert!(!budget.is_short() && budget.is_waiting(&caller("a")));
+    assert!(!budget.may_reserve(&caller("a"), 1), "the first of `a` is next");
+    assert!(budget.may_reserve(&caller("b"), 40) && !other.may_grow(41));
+    assert!(budget.try_reserve(&caller("b"), 10).is_some());
+    assert!(budget.try_reserve(&caller("a"), 0).is_none(), "its own reservation is next");
+    drop(half);
+    assert!(poll(&mut own).is_some());
+}
+
+#[test]
+fn shares_grow_while_others_wait() {
+    let budget = CallerBudget::new(100);
+    let mut growing = budget.try_reserve(&caller("b"), 40).unwrap();
+    let other = budget.try_reserve(&caller("c"), 40).unwrap();
+    let mut large = waiting_for(&budget, "a", 50);
+    assert!(growing.try_grow(10), "a call that can't grow would fail");
+    drop(other);
+    assert!(poll(&mut large).is_some());
 }

@@ -94,7 +94,8 @@ pub(crate) struct ConnectionHandle {
 #[derive(Debug)]
 pub(crate) struct ActiveRequest(Arc<Connection>);
 
-/// The error when a caller has too many connections, and all of them are busy.
+/// The error when a caller has too many connections, and all of them are busy, or there were too many connections before
+/// this one was authenticated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooManyConnections;
 
@@ -157,10 +158,24 @@ impl ConnectionLimiter {
         }
     }
 
+    /// Gives an unauthenticated connection a place of this caller.
+    fn authenticate(&self, connection: &Connection, caller: &Caller) -> Result<(), TooManyConnections> {
+        // Until the connection has its place, so that it isn't evicted meanwhile, and no other one gets the place.
+        let connections = self.lock();
+        if !connection.is_unauthenticated() {
+            return Ok(());
+        }
+        if connection.evicted.is_cancelled() {
+            return Err(TooManyConnections); // it is being closed
+        }
+        let share = self.reserve(&connections, caller)?;
+        connection.state().place = ConnectionPlace::Caller(share);
+        Ok(())
+    }
+
     /// Takes a place for a connection of this caller. If the caller has as many as it may, the place of its quietest
     /// connection is used; if all places are taken, that of the caller with the most.
-    fn reserve(&self, caller: &Caller) -> Result<BudgetShare, TooManyConnections> {
-        let connections = self.lock(); // until the place is taken, so that no other connection gets it
+    fn reserve(&self, connections: &Connections, caller: &Caller) -> Result<BudgetShare, TooManyConnections> {
         if let Some(share) = self.callers.try_reserve(caller, 1) {
             return Ok(share);
         }
@@ -242,11 +257,10 @@ impl ConnectionHandle {
     /// Records that a request of this caller was authenticated. The connection counts for the first one.
     ///
     /// # Errors
-    /// The caller has too many connections, and all of them are busy.
+    /// The caller has too many connections, and all of them are busy; or this one is being closed for another one.
     pub(crate) fn authenticate(&self, caller: &Caller) -> Result<(), TooManyConnections> {
         if self.connection.is_unauthenticated() {
-            let share = self.limiter.reserve(caller)?;
-            self.connection.state().place = ConnectionPlace::Caller(share);
+            self.limiter.authenticate(&self.connection, caller)?;
         }
         Ok(())
     }

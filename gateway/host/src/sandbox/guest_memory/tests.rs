@@ -1,11 +1,13 @@
 //! Tests of admission, growth and eviction.
 
+use std::pin::pin;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use moongate_model::names::{PluginId, Principal};
 
 use super::*;
-use crate::sandbox::instance_pool::IdlePolicy;
+use crate::sandbox::instance_pool::{IdlePolicy, PluginPool};
 
 const MIB: u64 = 1 << 20;
 
@@ -57,10 +59,10 @@ async fn calls_wait_for_the_memory_that_they_usually_need() {
     let second = memory.admit(&ann, &typical, soon()).await.unwrap();
     assert!(memory.admit(&ann, &typical, soon()).await.is_none(), "the deadline passes");
     let (third, ()) = tokio::join!(memory.admit(&ann, &typical, soon()), async {
-        assert!(memory.is_short());
+        assert!(memory.is_awaited(&ann));
         drop(first);
     });
-    assert!(third.is_some() && !memory.is_short());
+    assert!(third.is_some() && !memory.is_awaited(&ann));
     drop((second, third));
     // Small calls in a row need less again.
     for _ in 0..100 {
@@ -91,4 +93,91 @@ async fn idle_instances_are_evicted_first() {
     let another = memory.admit(&named("ann"), &typical, soon()).await;
     assert!(another.is_some());
     assert_eq!(pool.total(), 0);
+}
+
+/// A call of `ann` has 20 MiB, the most that it may have, and an idle instance of `ben` has 6 MiB.
+async fn ann_at_her_allowance(
+    memory: &GuestMemory<Wrapped>,
+    plugin: &PluginPool<Wrapped>,
+) -> InstanceMemory<Wrapped> {
+    put_idle(memory, plugin, "ben", 5 * MIB).await;
+    let mut running = memory.admit(&named("ann"), &Arc::default(), soon()).await.unwrap();
+    assert!(running.grow(19 * MIB));
+    running
+}
+
+async fn put_idle(memory: &GuestMemory<Wrapped>, plugin: &PluginPool<Wrapped>, name: &str, bytes: u64) {
+    let mut idle = memory.admit(&named(name), &Arc::default(), soon()).await.unwrap();
+    assert!(idle.grow(bytes));
+    put(plugin, name, idle);
+}
+
+fn put(plugin: &PluginPool<Wrapped>, name: &str, mut ended: InstanceMemory<Wrapped>) {
+    ended.end_call();
+    let policy = IdlePolicy { expires_at: Instant::now() + Duration::from_secs(60), max_idle: 100 };
+    plugin.put(Principal::Named(name.into()), Wrapped(Box::new(Some(ended))), policy, || 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_at_its_allowance_evicts_no_idle_instance_of_others() {
+    let (memory, pool) = memory(40 * MIB);
+    let plugin = pool.for_plugin(PluginId::new("a").unwrap());
+    let mut running = ann_at_her_allowance(&memory, &plugin).await;
+    assert!(!running.grow(1));
+    let (ann, typical) = (named("ann"), Arc::default());
+    let mut waiting = pin!(memory.admit(&ann, &typical, soon()));
+    assert!(waiting.as_mut().now_or_never().is_none());
+    assert!(memory.is_awaited(&named("ann")) && !memory.is_awaited(&named("ben")));
+    put_idle(&memory, &plugin, "ben", MIB).await;
+    memory.evict_for_waiting(&named("ben"));
+    assert_eq!(pool.total(), 2, "nobody waits for this memory");
+    drop(running);
+    assert!(waiting.await.is_some());
+    assert_eq!(pool.total(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_at_its_allowance_evicts_its_own_idle_instances() {
+    let (memory, pool) = memory(40 * MIB);
+    let plugin = pool.for_plugin(PluginId::new("a").unwrap());
+    put_idle(&memory, &plugin, "ben", 5 * MIB).await;
+    put_idle(&memory, &plugin, "ann", 5 * MIB).await;
+    let mut running = memory.admit(&named("ann"), &Arc::default(), soon()).await.unwrap();
+    assert!(running.grow(19 * MIB));
+    assert_eq!(pool.total(), 1, "the memory of `ann` was enough");
+}
+
+#[tokio::test(start_paused = true)]
+async fn idle_instances_are_evicted_once_their_memory_is_what_a_waiting_call_lacks() {
+    let (memory, pool) = memory(40 * MIB);
+    let plugin = pool.for_plugin(PluginId::new("a").unwrap());
+    let (ann, large) = (named("ann"), Arc::new(TypicalMemory::default()));
+    large.add(15 * MIB);
+    let mut running = memory.admit(&ann, &Arc::default(), soon()).await.unwrap();
+    assert!(running.grow(11 * MIB));
+    put_idle(&memory, &plugin, "ben", 14 * MIB).await;
+    put_idle(&memory, &plugin, "cid", 9 * MIB).await;
+    let mut waiting = pin!(memory.admit(&ann, &large, soon()));
+    assert!(waiting.as_mut().now_or_never().is_none());
+    assert_eq!(pool.total(), 2, "`ann` has as much as she may");
+    drop(running);
+    assert!(waiting.await.is_some());
+    assert_eq!(pool.total(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_instance_that_is_kept_while_a_call_starts_to_wait_is_evicted() {
+    let (memory, pool) = memory(40 * MIB);
+    let plugin = pool.for_plugin(PluginId::new("a").unwrap());
+    let (ann, ben, large) = (named("ann"), named("ben"), Arc::new(TypicalMemory::default()));
+    large.add(15 * MIB);
+    let mut ended = memory.admit(&ben, &Arc::default(), soon()).await.unwrap();
+    let mut running = memory.admit(&named("cid"), &Arc::default(), soon()).await.unwrap();
+    assert!(ended.grow(19 * MIB) && running.grow(9 * MIB));
+    assert!(!memory.is_awaited(&ben), "so the instance is kept");
+    let mut waiting = pin!(memory.admit(&ann, &large, soon()));
+    assert!(waiting.as_mut().now_or_never().is_none());
+    put(&plugin, "ben", ended);
+    memory.evict_for_waiting(&ben);
+    assert!(waiting.await.is_some());
 }

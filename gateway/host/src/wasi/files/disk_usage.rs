@@ -41,7 +41,8 @@ impl DiskUsages {
         let usage = Arc::clone(usages.entry(config.id.clone()).or_default());
         let writable = config.allow.dirs.iter().filter(|dir| dir.mode == DirMode::ReadWrite);
         let directories = writable.map(|dir| dir.host_path.clone()).collect();
-        DiskQuota { usage, changing: Arc::default(), limit: config.limits.disk, directories }
+        let limit = config.limits.disk;
+        DiskQuota { usage, changing: Arc::default(), measuring: Arc::default(), limit, directories }
     }
 }
 
@@ -50,9 +51,14 @@ impl DiskUsages {
 struct DiskUsage {
     /// Bytes that it has added and not removed.
     added: AtomicU64,
-    /// The number of changes under an exclusive lock. One of them can hide files from a measurement.
+    /// The number of changes under an exclusive lock, which can hide files from a measurement, and of corrections.
     shrunk: AtomicU64,
-    is_measuring: AtomicBool,
+}
+
+/// The measurements of the directories of one configuration.
+#[derive(Debug, Default)]
+struct Measuring {
+    is_running: AtomicBool,
     /// The time from which the next measurement is possible.
     measurable_at: Mutex<Option<Instant>>,
 }
@@ -65,6 +71,8 @@ pub(crate) struct DiskQuota {
     /// would otherwise be those of another change. Each configuration has its own lock, because a change in a directory
     /// that doesn't respond never ends.
     changing: Arc<RwLock<()>>,
+    /// Of each configuration too: a measurement of a directory that doesn't respond never ends either.
+    measuring: Arc<Measuring>,
     limit: ByteSize,
     directories: Arc<[PathBuf]>,
 }
@@ -127,7 +135,7 @@ impl DiskQuota {
 
     fn measure_in_background(&self) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        if !self.usage.start_measuring() {
+        if !self.measuring.start() {
             return;
         }
         let quota = self.clone();
@@ -136,7 +144,7 @@ impl DiskQuota {
             let measured = tokio::task::spawn_blocking(move || {
                 let began = Instant::now();
                 quota.measure(&start);
-                quota.usage.end_measuring(began.elapsed());
+                quota.measuring.end(began.elapsed());
             });
             let _ = measured.await; // it can't panic
         });
@@ -154,7 +162,9 @@ impl DiskQuota {
     /// Corrects the usage by the contents of the directories. What was added after the snapshot stays counted.
     fn measure(&self, before: &UsageSnapshot) {
         let Ok(content) = content_size(&self.directories, before.added, MAX_MEASURED_ENTRIES) else { return };
-        if self.usage.shrunk.load(Ordering::SeqCst) == before.shrunk {
+        // A correction by another configuration must not be repeated.
+        let (current, next) = (before.shrunk, before.shrunk + 1);
+        if self.usage.shrunk.compare_exchange(current, next, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
             self.usage.subtract(before.added.saturating_sub(content));
         }
     }
@@ -171,19 +181,21 @@ impl DiskUsage {
         let subtract = |added: u64| Some(added.saturating_sub(bytes));
         let _ = self.added.fetch_update(Ordering::SeqCst, Ordering::SeqCst, subtract);
     }
+}
 
+impl Measuring {
     /// False if a measurement is running, or it is too early for the next one.
-    fn start_measuring(&self) -> bool {
+    fn start(&self) -> bool {
         let measurable_at = *self.measurable_at.lock().unwrap_or_else(PoisonError::into_inner);
         measurable_at.is_none_or(|time| Instant::now() >= time)
-            && !self.is_measuring.swap(true, Ordering::SeqCst)
+            && !self.is_running.swap(true, Ordering::SeqCst)
     }
 
-    fn end_measuring(&self, took: Duration) {
+    fn end(&self, took: Duration) {
         let pause = MEASURING_PAUSE.max(took.saturating_mul(PAUSE_FACTOR));
         *self.measurable_at.lock().unwrap_or_else(PoisonError::into_inner) =
             Instant::now().checked_add(pause);
-        self.is_measuring.store(false, Ordering::SeqCst);
+        self.is_running.store(false, Ordering::SeqCst);
     }
 }
 
@@ -257,7 +269,9 @@ impl DiskQuota {
     /// The quota of a plugin with this limit and directory.
     pub(super) fn of_directory(limit: u64, directory: &std::path::Path) -> Self {
         let directories = [directory.to_owned()].into();
-        Self { usage: Arc::default(), changing: Arc::default(), limit: ByteSize::b(limit), directories }
+        let limit = ByteSize::b(limit);
+        let (usage, changing, measuring) = Default::default();
+        Self { usage, changing, measuring, limit, directories }
     }
 
     pub(super) fn added(&self) -> u64 {

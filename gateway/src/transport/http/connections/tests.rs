@@ -152,3 +152,16 @@ async fn a_connection_is_idle_from_the_end_of_its_last_request() {
     slot.idle_for(Duration::from_secs(5)).await;
     assert_eq!(answered.elapsed(), Duration::from_secs(5));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_is_being_closed_gets_no_place() {
+    let limiter = limiter();
+    let slots = unauthenticated(&limiter, PEER, 4).await;
+    tokio::time::advance(MIN_UNAUTHENTICATED_TIME).await;
+    assert!(limiter.acquire(PEER).now_or_never().is_none());
+    assert_eq!(evicted(&slots), [0]);
+    let authenticate = |slot: &ConnectionSlot| slot.handle().authenticate(&caller("caller"));
+    assert_eq!(authenticate(&slots[0]), Err(TooManyConnections));
+    assert_eq!(authenticate(&slots[1]), Ok(()));
+    assert_eq!(limiter.callers.held_by(&caller("caller")), 1);
+}

@@ -57,7 +57,7 @@ async fn a_measurement_lowers_the_usage_to_the_content() {
     tokio::task::yield_now().await;
     assert_eq!(quota.added(), 40_000, "at most half of the limit isn't measured");
     quota.add(40_000).unwrap().keep();
-    let ended = || quota.usage.measurable_at.lock().unwrap().is_some();
+    let ended = || quota.measuring.measurable_at.lock().unwrap().is_some();
     while !ended() {
         tokio::task::yield_now().await;
     }
@@ -78,4 +78,36 @@ async fn changes_during_a_measurement_invalidate_it() {
     quota.add(500).unwrap().keep();
     quota.measure(&before);
     assert_eq!(quota.added(), 500, "what was added meanwhile may not have been measured");
+}
+
+#[tokio::test]
+async fn a_change_that_never_ends_stops_no_measurement_of_another_configuration() {
+    let directory = content();
+    let hung = DiskQuota::of_directory(100_000, directory.path());
+    let reloaded =
+        DiskQuota { usage: Arc::clone(&hung.usage), ..DiskQuota::of_directory(100_000, directory.path()) };
+    let _change = hung.shrinking().await;
+    hung.add(80_000).unwrap().keep();
+    tokio::task::yield_now().await;
+    assert!(reloaded.add(80_000).is_none());
+    let ended = || reloaded.measuring.measurable_at.lock().unwrap().is_some();
+    let measured = async {
+        while !ended() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), measured).await.expect("it is measured");
+    assert_eq!(reloaded.added(), 5 * ENTRY + 1100);
+}
+
+#[tokio::test]
+async fn a_usage_is_corrected_by_one_measurement_at_a_time() {
+    let directory = TempDir::new().unwrap();
+    let quota = DiskQuota::of_directory(100_000, directory.path());
+    quota.add(40_000).unwrap().keep();
+    let (first, second) = (quota.snapshot().await, quota.snapshot().await);
+    quota.measure(&first);
+    quota.add(30_000).unwrap().keep();
+    quota.measure(&second);
+    assert_eq!(quota.added(), 30_000);
 }
