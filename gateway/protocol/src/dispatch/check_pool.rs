@@ -1,8 +1,8 @@
 //! The threads that check large values against schemas.
 //!
 //! A check can take seconds, so it runs neither on the threads that handle requests nor on those that read files. There
-//! are as many of these threads as processors, and callers get them by turns: a caller with many slow checks delays
-//! another one by one check at most. A check that waits belongs to a call with its permit, which bounds their number.
+//! are as many of these threads as processors, and callers get them by turns. A single caller leaves one of them to others,
+//! if there are several. A check that waits belongs to a call with its permit, which bounds their number.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
@@ -17,6 +17,10 @@ use tokio::time::Instant;
 use crate::call::{CallContext, CallError};
 use crate::catalog::{Schema, SchemaMismatchError};
 use crate::check_meter::{CheckInterrupt, CheckMeter};
+
+/// The units of the budget for one thread. The reserve of the budget is less than this, but more than nothing, so it
+/// keeps a whole thread for the next caller: one of the checks of another caller can take as long as a call.
+const UNITS_PER_THREAD: u64 = 8;
 
 /// The threads, and the callers that wait for them.
 #[derive(Debug)]
@@ -57,13 +61,16 @@ impl Drop for CancelOnDrop {
 
 impl CheckPool {
     pub(super) fn new() -> Self {
-        Self { threads: OnceLock::new(), free_threads: CallerBudget::new(thread_count() as u64) }
+        Self {
+            threads: OnceLock::new(),
+            free_threads: CallerBudget::new(UNITS_PER_THREAD * thread_count() as u64),
+        }
     }
 
     /// The number of checks that run.
     #[cfg(test)]
     pub(super) fn running(&self) -> u64 {
-        self.free_threads.used()
+        self.free_threads.used() / UNITS_PER_THREAD
     }
 
     /// Runs a check of the call with this context. The check ends with the call.
@@ -91,7 +98,7 @@ impl CheckPool {
         check: impl FnOnce(&Schema) -> Result<T, SchemaMismatchError> + Send + 'static,
     ) -> Result<Result<T, SchemaMismatchError>, CallError> {
         let failed = || CallError::Internal("a check failed; see the gateway's log".to_owned());
-        let free_thread = self.free_threads.reserve(&context.caller, 1).await;
+        let free_thread = self.free_threads.reserve(&context.caller, UNITS_PER_THREAD).await;
         let threads = self.threads.get_or_init(start_threads).as_ref().ok_or_else(failed)?;
         let meter = CheckMeter::new(Arc::clone(&context.cpu_time), cpu_time);
         let _cancel = CancelOnDrop(Arc::clone(&meter));
