@@ -136,11 +136,15 @@ impl Schema {
     /// Reports whether a value whose text has this length, in bytes, is checked without a noticeable delay.
     #[must_use]
     pub fn is_quick(&self, bytes: usize) -> bool {
+        self.needs_at_most(MAX_QUICK_STEPS, bytes)
+    }
+
+    /// Reports whether a value whose text has this length, in bytes, is checked in at most so many steps.
+    fn needs_at_most(&self, steps: u64, bytes: usize) -> bool {
         let bytes = bytes as u64;
         // The shortest member of a value is a digit and a comma.
         let most_nodes = bytes / 2 + 1;
-        self.0.cost.steps(most_nodes) <= MAX_QUICK_STEPS
-            && self.0.cost.pattern_steps(bytes) <= MAX_QUICK_STEPS
+        self.0.cost.steps(most_nodes) <= steps && self.0.cost.pattern_steps(bytes) <= steps
     }
 
     /// Checks the value with this text, which is JSON without duplicate keys.

@@ -63,17 +63,14 @@ impl<'a> Arguments<'a> {
         schema: &Schema,
         checks: &CallChecks<'_>,
     ) -> Result<Cow<'_, str>, CheckError> {
-        let absent = if is_quick(schema, &self.text) {
-            schema.check_arguments(&self.text).map_err(CheckError::Mismatch)?
+        let text = &*self.text;
+        let is_quick = text.len() <= MAX_INLINE_CHECK_BYTES && schema.is_quick_for_arguments(text);
+        let changed = if is_quick {
+            check_arguments(schema, text).map_err(CheckError::Mismatch)?
         } else {
-            let text = self.text.clone().into_owned();
-            checks.run(schema, move |schema| schema.check_arguments(&text)).await?
+            checks.run(schema, text, check_arguments).await?
         };
-        if absent.is_empty() {
-            return Ok(Cow::Borrowed(&self.text));
-        }
-        let text = without_members(&self.text, &absent);
-        text.map(Cow::Owned).map_err(|error| CheckError::Mismatch(unreadable(&error)))
+        Ok(changed.map_or(Cow::Borrowed(text), Cow::Owned))
     }
 }
 
@@ -88,23 +85,28 @@ impl CallChecks<'_> {
     async fn run<T: Send + 'static>(
         &self,
         schema: &Schema,
-        check: impl FnOnce(&Schema) -> Result<T, SchemaMismatchError> + Send + 'static,
+        text: &str,
+        check: fn(&Schema, &str) -> Result<T, SchemaMismatchError>,
     ) -> Result<T, CheckError> {
-        self.pool.run(schema, self.context, self.limits, check).await
+        self.pool.run(schema, self.context, self.limits, text, check).await
     }
 
     /// Checks the value of a text that can have duplicate keys.
     pub(super) async fn check_text(&self, schema: &Schema, text: &str) -> Result<(), CheckError> {
-        if is_quick(schema, text) {
+        if text.len() <= MAX_INLINE_CHECK_BYTES && schema.is_quick(text.len()) {
             return check_strictly(schema, text).map_err(CheckError::Mismatch);
         }
-        let text = text.to_owned();
-        self.run(schema, move |schema| check_strictly(schema, &text)).await
+        self.run(schema, text, check_strictly).await
     }
 }
 
-fn is_quick(schema: &Schema, text: &str) -> bool {
-    text.len() <= MAX_INLINE_CHECK_BYTES && schema.is_quick(text.len())
+/// Checks arguments. Returns the text without the members that count as absent, if there are any.
+fn check_arguments(schema: &Schema, text: &str) -> Result<Option<String>, SchemaMismatchError> {
+    let absent = schema.check_arguments(text)?;
+    if absent.is_empty() {
+        return Ok(None);
+    }
+    without_members(text, &absent).map(Some).map_err(|error| unreadable(&error))
 }
 
 fn check_strictly(schema: &Schema, text: &str) -> Result<(), SchemaMismatchError> {

@@ -73,18 +73,20 @@ impl CheckPool {
         self.free_threads.used() / UNITS_PER_THREAD
     }
 
-    /// Runs a check of the call with this context. The check ends with the call.
+    /// Runs a check of a text, for the call with this context. The check ends with the call. The text is copied when it
+    /// is the call's turn, so checks that wait need no memory.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         schema: &Schema,
         context: &CallContext,
         limits: CheckLimits,
-        check: impl FnOnce(&Schema) -> Result<T, SchemaMismatchError> + Send + 'static,
+        text: &str,
+        check: fn(&Schema, &str) -> Result<T, SchemaMismatchError>,
     ) -> Result<T, CheckError> {
         let checked = tokio::select! {
             biased;
             () = context.cancel.cancelled() => Err(CallError::Cancelled),
-            checked = self.run_in_turn(schema, context, limits.cpu_time, check) => checked,
+            checked = self.run_in_turn(schema, context, limits.cpu_time, text, check) => checked,
             () = tokio::time::sleep_until(limits.deadline) => Err(CallError::Timeout(limits.timeout)),
         };
         checked.map_err(CheckError::Call)?.map_err(CheckError::Mismatch)
@@ -95,18 +97,20 @@ impl CheckPool {
         schema: &Schema,
         context: &CallContext,
         cpu_time: Duration,
-        check: impl FnOnce(&Schema) -> Result<T, SchemaMismatchError> + Send + 'static,
+        text: &str,
+        check: fn(&Schema, &str) -> Result<T, SchemaMismatchError>,
     ) -> Result<Result<T, SchemaMismatchError>, CallError> {
         let failed = || CallError::Internal("a check failed; see the gateway's log".to_owned());
         let free_thread = self.free_threads.reserve(&context.caller, UNITS_PER_THREAD).await;
         let threads = self.threads.get_or_init(start_threads).as_ref().ok_or_else(failed)?;
         let meter = CheckMeter::new(Arc::clone(&context.cpu_time), cpu_time);
         let _cancel = CancelOnDrop(Arc::clone(&meter));
-        let schema = schema.clone();
+        let (schema, text) = (schema.clone(), text.to_owned());
         let (sender, receiver) = oneshot::channel();
         threads.spawn_fifo(move || {
             // A panic can't leave shared data in an inconsistent state: the check owns its value.
-            let checked = catch_unwind(AssertUnwindSafe(|| meter.run(|| check(&schema))));
+            let checked = catch_unwind(AssertUnwindSafe(|| meter.run(|| check(&schema, &text))));
+            drop(text);
             drop(free_thread);
             let _ = sender.send(checked);
         });

@@ -434,6 +434,11 @@ fn rejects_long_strings_for_costly_patterns() {
     let date = compile(&json!({ "properties": { "day": { "pattern": r"^\d{4}-\d{2}-\d{2}$" } } })).unwrap();
     date.check(&json!({ "day": "2026-01-02", "content": "x".repeat(4 << 20) })).unwrap();
     assert!(date.is_quick(64 << 10));
+    // Each `null` can cost a check more.
+    let list = compile(&json!({ "items": { "anyOf": vec![json!({ "type": "integer" }); 20] } })).unwrap();
+    let [plain, nulls] = ["0,", "null,"].map(|item| format!("[{}0]", item.repeat(20_000 / item.len())));
+    assert!(list.is_quick_for_arguments(&plain) && !list.is_quick_for_arguments(&nulls));
+    assert!(list.is_quick_for_arguments("[null]"));
 }
 
 #[test]
