@@ -329,7 +329,7 @@ impl Sandbox {
             }
             (CallEnd::Panicked, _) => CallError::Internal("a host function panicked".to_owned()),
             (CallEnd::TimedOut, Some(_)) => CallError::Timeout(timeout),
-            // Without a store, a call waits only for granted directories.
+            // A wait for memory has the same deadline and ends first, so only granted directories are left.
             (CallEnd::TimedOut, None) => match self.shared.openings.timeout_error(&self.config) {
                 Some(error) => return Err(StoreError::Grant(error).into()),
                 None => CallError::Timeout(timeout),

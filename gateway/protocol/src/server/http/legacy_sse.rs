@@ -24,7 +24,7 @@ use crate::session::{SseEvent, random_id};
 
 use super::{EventStream, HttpReply, StreamLifetime, refuse_body, session_not_found};
 
-/// The maximum number of requests of one client that wait for their answer, or for the client to read it.
+/// The maximum number of requests of one client that run, and of messages that wait until the client reads them.
 const MAX_PENDING_REQUESTS: u32 = 64;
 
 /// The maximum number of connected clients, regardless of the configuration: each occupies a connection for as long as

@@ -1,8 +1,8 @@
 //! POST: messages to the gateway.
 //!
-//! The order of the checks is visible to clients: the shape of the message, its era, then for stateless revisions the
-//! version header, the envelope, whether the gateway serves the revision, the other headers, and the method
-//! (2026-07-28, basic/transports/streamable-http).
+//! The order of the checks is visible to clients: the shape of the message, unread responses of the caller, the era of
+//! the message, then for stateless revisions the version header, the envelope, whether the gateway serves the revision,
+//! the other headers, and the method (2026-07-28, basic/transports/streamable-http).
 
 use std::sync::Arc;
 
