@@ -50,10 +50,12 @@ impl UnsentAnswers {
         UnsentAnswer { answers: Arc::clone(self), share: Some(self.budget.charge(caller, bytes as u64)) }
     }
 
-    /// True if the caller has to read answers before its next request can run.
+    /// True if the caller has to read answers before its next request can run. While the total is used up, this is only
+    /// so for callers that use more than an eighth of their part: those that read aren't refused for others that don't.
     #[must_use]
     pub fn is_exceeded(&self, caller: &Caller) -> bool {
-        self.budget.held_by(caller) >= self.part() || self.budget.used() >= self.budget.total()
+        let held = self.budget.held_by(caller);
+        held >= self.part() || (held > self.part() / PARTS && self.budget.used() >= self.budget.total())
     }
 
     /// The bytes of all unsent answers.
@@ -85,7 +87,7 @@ impl UnsentAnswers {
     }
 
     /// Lets a call run, or refuses it. A call over stdio waits: its host started the gateway for itself alone, and a
-    /// host that reads slowly needs no error.
+    /// host that reads slowly needs no error. The time limit of the call is the caller's to watch. Cancel-safe.
     ///
     /// # Errors
     /// [`CallError::Busy`]: the caller has to read answers first. [`CallError::Cancelled`]: `cancel` was set first.

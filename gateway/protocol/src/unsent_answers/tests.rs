@@ -18,11 +18,17 @@ async fn a_caller_has_an_eighth_and_all_together_the_total() {
     unsent.push(answers.charge(&named("first"), 60));
     assert_eq!(answers.admit(&named("first"), &cancel).await, busy);
     assert_eq!(answers.admit(&named("second"), &cancel).await, Ok(()));
-    let rest = answers.charge(&named("third"), 680);
-    assert_eq!(answers.admit(&named("second"), &cancel).await, busy, "the total is used up");
-    drop(rest);
     unsent.pop();
     assert_eq!(answers.admit(&named("first"), &cancel).await, Ok(()));
+    let rest = answers.charge(&named("third"), 740);
+    assert_eq!(answers.admit(&named("first"), &cancel).await, busy, "the total is used up");
+    assert_eq!(answers.admit(&named("second"), &cancel).await, Ok(()), "it holds nothing");
+    unsent.push(answers.charge(&named("second"), 12));
+    assert_eq!(answers.admit(&named("second"), &cancel).await, Ok(()), "it holds an eighth of its part");
+    unsent.push(answers.charge(&named("second"), 1));
+    assert_eq!(answers.admit(&named("second"), &cancel).await, busy);
+    drop(rest);
+    assert_eq!(answers.admit(&named("second"), &cancel).await, Ok(()));
 }
 
 #[tokio::test]
