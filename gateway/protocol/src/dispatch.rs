@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use tokio::sync::watch;
+use tokio::time::sleep_until;
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{
@@ -263,7 +264,13 @@ impl Dispatcher {
         let catalog_plugin = span.catalog_plugin();
         let limits = catalog_plugin.policy();
         let permit = loop {
-            self.unsent_answers.admit(&context.caller, &context.cancel).await?;
+            tokio::select! {
+                biased;
+                admitted = self.unsent_answers.admit(&context.caller, &context.cancel) => admitted?,
+                () = sleep_until(context.arrived_at + limits.timeout) => {
+                    return Err(CallError::TimeoutBeforeStart(limits.timeout));
+                }
+            }
             let permit = self.limiter.admit(limits, context).await?;
             // The answers of earlier calls came while this one waited.
             if !self.unsent_answers.is_exceeded(&context.caller) {

@@ -116,6 +116,9 @@ impl ConcurrencyLimiter {
         if cancel.is_cancelled() {
             return Err(CallError::Cancelled);
         }
+        if arrived_at.elapsed() >= policy.timeout {
+            return Err(CallError::TimeoutBeforeStart(policy.timeout));
+        }
         let calls = self.plugin_calls(&policy.id);
         calls.resize(policy.concurrency.clamp(1, (self.total - 1).max(1)), policy.queue);
         let plugin_slot = match calls.slots.try_reserve(caller, 1) {

@@ -86,6 +86,28 @@ async fn plugin_gets_its_own_name_and_exact_arguments() {
     assert_eq!(none.catalog_plugin.id().as_str(), "a");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_call_that_waits_for_unread_answers_ends_with_its_time_before_the_plugin() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&calls);
+    let mut fake = answers(Ok(ToolResult::default()), None);
+    fake.on_tool = Some(Box::new(move |_, _| {
+        count.fetch_add(1, Ordering::Relaxed);
+        ready(Ok(Outcome::Done(ToolResult::default())))
+    }));
+    let unsent = UnsentAnswers::new(800);
+    let mut bench = bench(vec![fake.into_catalog_plugin(|_| {})]);
+    bench.dispatcher = bench.dispatcher.with_unsent_answers(Arc::clone(&unsent));
+    let unread = unsent.charge(&Caller::Local, 100);
+    let error = call_error(bench.tool("a_run", r#"{"n":1}"#).await);
+    assert_eq!(error, CallError::TimeoutBeforeStart(Duration::from_secs(30)));
+    assert_eq!(bench.context.arrived_at.elapsed(), Duration::from_secs(30));
+    assert_eq!(calls.load(Ordering::Relaxed), 0);
+    drop(unread);
+    bench.context = Arc::new(CallContext::internal(Caller::Local));
+    bench.tool("a_run", r#"{"n":1}"#).await.unwrap();
+}
+
 #[tokio::test]
 async fn rejects_invalid_arguments_before_the_plugin() {
     let calls = Arc::new(AtomicUsize::new(0));

@@ -159,6 +159,11 @@ async fn the_time_limit_includes_the_wait_of_every_kind() {
         assert_eq!(limiter.load(&id(plugin)).waiting, 0);
     }
     assert_eq!(started.elapsed(), Duration::from_secs(10));
+    let context = call_of("bob");
+    tokio::time::advance(Duration::from_secs(5)).await;
+    let idle = ConcurrencyLimiter::new(2);
+    let error = idle.admit(&late("a"), &context).await.unwrap_err();
+    assert_eq!(error, CallError::TimeoutBeforeStart(Duration::from_secs(5)), "slots are free");
 }
 
 #[tokio::test(start_paused = true)]
