@@ -220,10 +220,13 @@ fn batch_error(entries: &[Result<Message<'_>, MalformedMessage>]) -> Option<&'st
     })
 }
 
-/// Joins responses into an array.
-fn join_batch(responses: &[Vec<u8>]) -> Vec<u8> {
-    let mut out = vec![b'['];
-    out.extend_from_slice(&responses.join(&b','));
+/// Joins responses into an array. Each response is dropped once it is copied, because a batch can be large.
+fn join_batch(responses: Vec<Vec<u8>>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(responses.iter().map(|response| response.len() + 1).sum::<usize>() + 1);
+    for response in responses {
+        out.push(if out.is_empty() { b'[' } else { b',' });
+        out.extend_from_slice(&response);
+    }
     out.push(b']');
     out
 }

@@ -15,6 +15,7 @@ use crate::mcp::errors::SESSION_NOT_FOUND;
 use crate::mcp::{Era, Feature, ProtocolError, Revision};
 use crate::names::Principal;
 use crate::session::{EventReader, Session, SseEvent};
+use crate::unsent_answers::{UnsentAnswer, UnsentAnswers};
 
 use super::headers::{Header, Headers, PROTOCOL_VERSION_HEADER, SESSION_ID_HEADER};
 use super::response_stream::StreamSupport;
@@ -65,7 +66,7 @@ impl std::fmt::Debug for HttpPost<'_> {
 }
 
 /// An answer in one piece.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct HttpReply {
     /// The HTTP status.
     pub status: u16,
@@ -73,6 +74,9 @@ pub struct HttpReply {
     pub headers: Vec<(&'static str, String)>,
     /// One JSON text, or empty.
     pub body: Vec<u8>,
+    /// The body's part of the budget, if it was counted when it was rendered. Drop it once the transport counts the
+    /// body.
+    pub unsent: Option<UnsentAnswer>,
 }
 
 /// The answer to a request.
@@ -159,7 +163,13 @@ impl From<EventReader> for EventStream {
 
 impl HttpReply {
     fn new(status: u16, body: Vec<u8>) -> Self {
-        Self { status, headers: Vec::new(), body }
+        Self { status, headers: Vec::new(), body, unsent: None }
+    }
+
+    /// The same reply, whose body counts as unsent.
+    fn counted(self, answers: &Arc<UnsentAnswers>, caller: &Caller) -> Self {
+        let unsent = Some(answers.charge(caller, self.body.len()));
+        Self { unsent, ..self }
     }
 
     /// An error that doesn't answer a single request: the message is empty, a notification, a response or a batch.
@@ -197,6 +207,7 @@ impl HttpReply {
             status: 405,
             headers: vec![("allow", allow.to_owned())],
             body: stray_error(&error, MissingId::Omit),
+            unsent: None,
         }
     }
 }
@@ -278,7 +289,7 @@ fn refuse_body(outline: MessageOutline, why: &str, session: Option<&Session>) ->
                 .map(|error| malformed(error, unknown))
                 .collect();
             if !answers.is_empty() && revision.is_some_and(|revision| revision.has(Feature::Batches)) {
-                return join_batch(&answers);
+                return join_batch(answers);
             }
             malformed(&MalformedMessage { id: None, error, kind: MessageKind::Unknown }, MissingId::Omit)
         }

@@ -4,11 +4,11 @@ use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
 use futures_util::StreamExt;
-use futures_util::future::join_all;
+use futures_util::future::{join_all, ready};
 use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 
-use crate::call::DiscardSink;
+use crate::call::{BusyReason, DiscardSink};
 use crate::caller::Caller;
 use crate::dispatch::NetworkTransport;
 use crate::jsonrpc::{
@@ -20,6 +20,7 @@ use crate::mcp::{
     StartedRequest,
 };
 use crate::session::{InFlightRequests, RunningRequest, Session};
+use crate::unsent_answers::{UnsentAnswer, UnsentAnswers};
 
 use super::listen_streams::StreamEnds;
 use super::observer::ServerSpan;
@@ -149,7 +150,8 @@ impl Server {
         self.stdio_incoming(connection, outline.refuse(&ErrorObject::invalid_request(why)))
     }
 
-    fn stdio_incoming(
+    /// Handles a line that was read, or is malformed.
+    pub(super) fn stdio_incoming(
         &self,
         connection: &Arc<StdioConnection>,
         incoming: Result<Incoming<'_>, MalformedMessage>,
@@ -165,9 +167,17 @@ impl Server {
                     let error = ProtocolError::invalid_request(why);
                     return LineReply::Ready(stray_error(&error, connection.unknown_id()));
                 }
-                let replies = entries.into_iter().map(|entry| match entry {
-                    Ok(message) => self.stdio_message(connection, message, StreamSupport::Unsupported),
-                    Err(error) => connection.malformed(&error),
+                // Calls over stdio wait while many answers are unread, so those of a batch would wait for each other.
+                let answers = match connection.caller {
+                    Caller::Local => UnsentAnswers::unlimited(),
+                    Caller::Named(_) | Caller::Address(_) => Arc::clone(&self.unsent_answers),
+                };
+                let replies = entries.into_iter().map(|entry| {
+                    let reply = match entry {
+                        Ok(message) => self.stdio_message(connection, message, StreamSupport::Unsupported),
+                        Err(error) => connection.malformed(&error),
+                    };
+                    count_reply(reply, Arc::clone(&answers), connection.caller.clone())
                 });
                 batch_reply(replies.collect())
             }
@@ -202,6 +212,14 @@ impl Server {
         streaming: StreamSupport,
     ) -> LineReply {
         let mut span = self.span(request, connection.transport);
+        let must_read = match connection.caller {
+            Caller::Local => false, // its calls wait instead
+            Caller::Named(_) | Caller::Address(_) => self.unsent_answers.is_exceeded(&connection.caller),
+        };
+        if must_read {
+            let error = ProtocolError::internal(BusyReason::UnsentAnswers.to_string());
+            return LineReply::Ready(span.respond(&request.id, &RequestAnswer::Error(error)));
+        }
         let Ok(running) = connection.in_flight.begin(&request.id) else {
             return LineReply::Ready(span.respond(&request.id, &duplicate_id()));
         };
@@ -309,24 +327,33 @@ impl Server {
     }
 }
 
-fn batch_reply(replies: Vec<LineReply>) -> LineReply {
-    let pending = replies.into_iter().map(|reply| async {
-        match reply {
-            LineReply::None => None,
-            LineReply::Ready(message) => Some(message),
-            LineReply::Pending(pending) => pending.await,
-            LineReply::Stream(mut messages) => {
-                let mut last = None;
-                while let Some(message) = messages.next().await {
-                    last = Some(message.into_message());
-                }
-                last
+/// A response of a batch, and its part of the budget until the batch is joined.
+type CountedLine = Pin<Box<dyn Future<Output = Option<(Vec<u8>, UnsentAnswer)>> + Send>>;
+
+/// Counts the response in a reply from its creation.
+fn count_reply(reply: LineReply, answers: Arc<UnsentAnswers>, caller: Caller) -> CountedLine {
+    let count = move |message: Vec<u8>| {
+        let unsent = answers.charge(&caller, message.len());
+        (message, unsent)
+    };
+    match reply {
+        LineReply::None => Box::pin(ready(None)),
+        LineReply::Ready(message) => Box::pin(ready(Some(count(message)))),
+        LineReply::Pending(pending) => Box::pin(async move { pending.await.map(count) }),
+        LineReply::Stream(mut messages) => Box::pin(async move {
+            let mut last = None;
+            while let Some(message) = messages.next().await {
+                last = Some(message.into_message());
             }
-        }
-    });
-    let all = join_all(pending.collect::<Vec<_>>());
+            last.map(count)
+        }),
+    }
+}
+
+fn batch_reply(replies: Vec<CountedLine>) -> LineReply {
+    let all = join_all(replies);
     LineReply::Pending(Box::pin(async move {
-        let responses: Vec<_> = all.await.into_iter().flatten().collect();
-        (!responses.is_empty()).then(|| join_batch(&responses))
+        let (responses, _unsent): (Vec<_>, Vec<_>) = all.await.into_iter().flatten().unzip();
+        (!responses.is_empty()).then(|| join_batch(responses))
     }))
 }

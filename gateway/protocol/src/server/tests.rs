@@ -29,6 +29,7 @@ mod panics;
 mod properties;
 mod questions;
 mod schemas;
+mod unread;
 
 /// Headers from pairs.
 struct Pairs(Vec<(&'static str, String)>);

@@ -158,7 +158,7 @@ impl Endpoint {
         tap: &Tap,
     ) -> Response {
         tap.answered(&reply);
-        let HttpReply { status, headers, body } = reply;
+        let HttpReply { status, headers, body, unsent } = reply;
         let content_type = match (body.is_empty(), format) {
             (true, _) => None,
             (false, ResponseFormat::Json) => Some("application/json"),
@@ -168,6 +168,7 @@ impl Endpoint {
             ResponseFormat::Event if !body.is_empty() => sse::message(&body),
             ResponseFormat::Event | ResponseFormat::Json => body,
         };
+        drop(unsent); // counted again, in the size that is sent
         let mut response =
             Response::new(Body::from(unsent::count(self.server.unsent_answers(), caller, body)));
         *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

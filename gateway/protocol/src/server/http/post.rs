@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -120,6 +121,7 @@ impl Server {
         request: &Request<'_>,
         turn: Option<BudgetShare>,
     ) -> HttpAnswer {
+        let caller = post.caller;
         let mut span = self.span(request, NetworkTransport::Tcp);
         let refuse = |span: ServerSpan, status: u16, error: ProtocolError| {
             HttpAnswer::Whole(HttpReply::new(status, span.respond(&request.id, &RequestAnswer::Error(error))))
@@ -164,7 +166,8 @@ impl Server {
                 }
                 Ok(RequestInProgress { started: begun, .. }) => {
                     let answer = finish(begun).await;
-                    HttpReply::new(answer.status(), response(&request.id, &answer)).into()
+                    let reply = HttpReply::new(answer.status(), response(&request.id, &answer));
+                    reply.counted(&self.unsent_answers, caller).into()
                 }
                 Err(error) => {
                     HttpReply::new(error.status, response(&request.id, &RequestAnswer::Error(error))).into()
@@ -285,17 +288,24 @@ impl Server {
             }
             Ok(RequestInProgress { started: StartedRequest::Ready(answer), .. }) => response(id, &answer),
             Ok(RequestInProgress { started: begun, .. }) => {
-                match tokio::spawn(finish_request(begun, id.clone(), running)).await {
-                    Ok(Some(body)) => body,
+                let (answers, caller) = (Arc::clone(&self.unsent_answers), session.caller().clone());
+                let finished = finish_request(begun, id.clone(), running);
+                // Counted without a wait after the call: the call's slot lets the next one run.
+                let finished =
+                    finished.map(move |body| Some(HttpReply::new(200, body?).counted(&answers, &caller)));
+                match tokio::spawn(finished).await {
+                    Ok(Some(reply)) => return reply.into(),
                     Ok(None) => response(id, &RequestAnswer::Error(ProtocolError::cancelled())),
                     Err(_) => response(id, &RequestAnswer::Error(stopping())),
                 }
             }
             Err(error) => response(id, &RequestAnswer::Error(error)),
         };
-        HttpReply::new(200, body).into()
+        HttpReply::new(200, body).counted(&self.unsent_answers, session.caller()).into()
     }
 
+    /// Serves a batch. Its responses are counted until they are joined, so that the rest of the batch is refused if they
+    /// are large.
     async fn post_batch(
         self: &Arc<Self>,
         post: HttpPost<'_>,
@@ -326,22 +336,28 @@ impl Server {
                 match entry {
                     Err(error) => {
                         let is_answer = session.receive_malformed(&error);
-                        (error.wants_answer() && !is_answer).then(|| malformed(&error, unknown))
+                        let wants_answer = error.wants_answer() && !is_answer;
+                        wants_answer.then(|| HttpReply::new(200, malformed(&error, unknown)))
                     }
                     Ok(Message::Request(request)) => {
                         let mut span = self.span(&request, NetworkTransport::Tcp);
+                        let refuse = |span: ServerSpan, error| {
+                            Some(HttpReply::new(200, span.respond(&request.id, &RequestAnswer::Error(error))))
+                        };
+                        if self.unsent_answers.is_exceeded(session.caller()) {
+                            let error = ProtocolError::internal(BusyReason::UnsentAnswers.to_string());
+                            return refuse(span, error);
+                        }
                         let params = match self.read_params(post.caller, &request) {
                             Ok(params) => params,
-                            Err(error) => {
-                                return Some(span.respond(&request.id, &RequestAnswer::Error(error)));
-                            }
+                            Err(error) => return refuse(span, error),
                         };
                         self.record_tool(&mut span, &post.caller.principal(), &params);
                         let answer = self
                             .post_in_session(&session, &request, params, StreamSupport::Unsupported, span)
                             .await;
                         match answer {
-                            HttpAnswer::Whole(reply) => Some(reply.body),
+                            HttpAnswer::Whole(reply) => Some(reply),
                             HttpAnswer::Events(_) => None, // never without stream support
                         }
                     }
@@ -356,8 +372,15 @@ impl Server {
                 }
             }
         });
-        let responses: Vec<_> = join_all(answers.collect::<Vec<_>>()).await.into_iter().flatten().collect();
-        if responses.is_empty() { HttpReply::accepted() } else { HttpReply::new(200, join_batch(&responses)) }
+        let replies = join_all(answers.collect::<Vec<_>>()).await.into_iter().flatten();
+        let (responses, unsent): (Vec<_>, Vec<_>) = replies.map(|reply| (reply.body, reply.unsent)).unzip();
+        if responses.is_empty() {
+            return HttpReply::accepted();
+        }
+        let joined =
+            HttpReply::new(200, join_batch(responses)).counted(&self.unsent_answers, session.caller());
+        drop(unsent);
+        joined
     }
 }
 
