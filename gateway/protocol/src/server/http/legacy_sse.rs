@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
+use crate::call::BusyReason;
 use crate::caller::Caller;
 use crate::dispatch::NetworkTransport;
 use crate::jsonrpc::{self, Incoming, Message, MessageOutline, MessageText};
@@ -19,8 +20,9 @@ use crate::mcp::ProtocolError;
 use crate::names::Principal;
 use crate::server::response_stream::OutgoingMessage;
 use crate::server::stdio::{LineReply, StdioConnection};
-use crate::server::{PARSE_LIMITS, Server, unknown_id};
+use crate::server::{PARSE_LIMITS, Server, large_messages, unknown_id};
 use crate::session::{SseEvent, random_id};
+use crate::unsent_answers::{UnsentAnswer, UnsentAnswers};
 
 use super::{EventStream, HttpReply, StreamLifetime, refuse_body, session_not_found};
 
@@ -55,8 +57,24 @@ struct LegacySseClient {
     /// Set when another caller needs its place.
     replaced: CancellationToken,
     connection: Arc<StdioConnection>,
-    out: mpsc::Sender<Vec<u8>>,
+    out: mpsc::Sender<LegacySseMessage>,
     permits: Arc<Semaphore>,
+}
+
+/// A message to a client, and what is released once the transport takes it: its part of the budget, and the permit of a
+/// response.
+#[derive(Debug)]
+struct LegacySseMessage {
+    text: Vec<u8>,
+    _unsent: UnsentAnswer,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+/// Sends messages to a client, and counts them until the transport takes them.
+struct LegacySseSender {
+    out: mpsc::Sender<LegacySseMessage>,
+    answers: Arc<UnsentAnswers>,
+    caller: Caller,
 }
 
 /// The connection of a client.
@@ -177,52 +195,71 @@ impl Server {
         let Some(client) = self.legacy_client(principal, id) else {
             return HttpReply::stray(&session_not_found());
         };
-        let expects_answer = match jsonrpc::parse(&MessageText::new(body), PARSE_LIMITS) {
+        let text = large_messages::read(body.len(), || MessageText::new(body));
+        let incoming = match large_messages::read(body.len(), || jsonrpc::parse(&text, PARSE_LIMITS)) {
             Err(error) => {
                 let unknown = unknown_id(client.connection.revision());
                 return HttpReply::malformed(error, client.connection.session().as_deref(), unknown);
             }
-            Ok(Incoming::Single(Message::Request(_)) | Incoming::Batch(_)) => true,
-            Ok(Incoming::Single(Message::Notification(_) | Message::Response(_))) => false,
+            Ok(incoming) => incoming,
         };
-        if !expects_answer {
-            let _ = self.stdio_line(&client.connection, body); // has no reply
-            return HttpReply::accepted();
+        match incoming {
+            Incoming::Single(Message::Request(_)) | Incoming::Batch(_) => {}
+            Incoming::Single(Message::Notification(_) | Message::Response(_)) => {
+                let _ = self.stdio_incoming(&client.connection, Ok(incoming)); // has no reply
+                return HttpReply::accepted();
+            }
+        }
+        let busy =
+            |why: String| HttpReply::stray(&ProtocolError { status: 503, ..ProtocolError::internal(why) });
+        if self.unsent_answers.is_exceeded(&client.caller) {
+            return busy(BusyReason::UnsentAnswers.to_string());
         }
         let Ok(permit) = Arc::clone(&client.permits).try_acquire_owned() else {
-            let error = ProtocolError::internal("too many requests are pending; read their answers first");
-            return HttpReply::stray(&ProtocolError { status: 503, ..error });
+            return busy("too many requests are pending; read their answers first".to_owned());
         };
-        let reply = self.stdio_line(&client.connection, body);
+        let reply = self.stdio_incoming(&client.connection, Ok(incoming));
         if client.out.is_closed() {
             client.connection.cancel_all(); // the client has just disconnected, and nothing else ends this request
         }
-        let out = client.out.clone();
-        tokio::spawn(async move {
-            deliver(reply, &out).await;
-            drop(permit);
-        });
+        let out = LegacySseSender {
+            out: client.out.clone(),
+            answers: Arc::clone(&self.unsent_answers),
+            caller: client.caller.clone(),
+        };
+        tokio::spawn(deliver(reply, out, permit));
         HttpReply::accepted()
     }
 }
 
 /// Sends a reply. If the client has disconnected, the request still runs to its end.
-async fn deliver(reply: LineReply, out: &mpsc::Sender<Vec<u8>>) {
+async fn deliver(reply: LineReply, out: LegacySseSender, permit: OwnedSemaphorePermit) {
     match reply {
         LineReply::None => {}
-        LineReply::Ready(message) => {
-            let _ = out.send(message).await;
-        }
+        LineReply::Ready(message) => out.send(message, Some(permit)).await,
         LineReply::Pending(pending) => {
             if let Some(message) = pending.await {
-                let _ = out.send(message).await;
+                out.send(message, Some(permit)).await;
             }
         }
         LineReply::Stream(mut messages) => {
-            while let Some(message) = messages.next().await.map(OutgoingMessage::into_message) {
-                let _ = out.send(message).await;
+            let mut permit = Some(permit);
+            while let Some(message) = messages.next().await {
+                let permit = match message {
+                    OutgoingMessage::Notification(_) | OutgoingMessage::Request(_) => None,
+                    OutgoingMessage::Response { .. } => permit.take(),
+                };
+                out.send(message.into_message(), permit).await;
             }
         }
+    }
+}
+
+impl LegacySseSender {
+    async fn send(&self, text: Vec<u8>, permit: Option<OwnedSemaphorePermit>) {
+        let unsent = self.answers.charge(&self.caller, text.len());
+        // Fails only if the client has disconnected.
+        let _ = self.out.send(LegacySseMessage { text, _unsent: unsent, _permit: permit }).await;
     }
 }
 
@@ -232,7 +269,7 @@ struct LegacySseReader {
     id: String,
     replaced: CancellationToken,
     connection: Arc<StdioConnection>,
-    inbox: mpsc::Receiver<Vec<u8>>,
+    inbox: mpsc::Receiver<LegacySseMessage>,
     permits: Arc<Semaphore>,
 }
 
@@ -246,10 +283,12 @@ impl LegacySseReader {
             tokio::select! {
                 biased;
                 () = self.replaced.cancelled() => return None,
-                message = self.inbox.recv() => return message,
+                message = self.inbox.recv() => return message.map(|message| message.text),
                 () = stop.cancelled(), if !stopping => self.connection.close_streams(),
                 notification = self.connection.next_notification(), if !stopping => return Some(notification),
-                _ = self.permits.acquire_many(MAX_PENDING_REQUESTS), if stopping => return self.inbox.try_recv().ok(),
+                _ = self.permits.acquire_many(MAX_PENDING_REQUESTS), if stopping => {
+                    return self.inbox.try_recv().ok().map(|message| message.text);
+                }
             }
         }
     }
