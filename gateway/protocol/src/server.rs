@@ -8,6 +8,7 @@ use std::sync::Arc;
 use bytesize::ByteSize;
 use tokio_util::sync::CancellationToken;
 
+use crate::caller::Caller;
 use crate::changes::ResourceUpdates;
 use crate::dispatch::{Dispatcher, Observer};
 use crate::jsonrpc::{self, Id, MalformedMessage, Message, MissingId, ParseLimits};
@@ -36,6 +37,7 @@ pub use crate::session::SseEvent;
 pub use headers::fuzz_headers;
 pub use headers::{Header, Headers};
 pub use http::{EventStream, HttpAnswer, HttpGet, HttpPost, HttpReply, LegacySseConnection, StreamLifetime};
+pub use memory_budget::{RequestBodyMemory, TOO_MANY_LARGE_REQUESTS, TooManyLargeRequests};
 pub use response_stream::{OutgoingMessage, ResponseStream, StreamSupport};
 pub use stdio::{LineReply, StdioConnection};
 
@@ -138,6 +140,12 @@ impl Server {
     #[must_use]
     pub fn unsent_answers(&self) -> &Arc<UnsentAnswers> {
         &self.unsent_answers
+    }
+
+    /// The memory of a request over HTTP. Transports count its body while they receive it.
+    #[must_use]
+    pub fn body_memory(&self, caller: &Caller) -> RequestBodyMemory {
+        self.request_memory.for_body(caller)
     }
 
     /// Ends the streams without an end of their own when the gateway stops, so that nothing waits for them. Requests

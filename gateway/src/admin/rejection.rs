@@ -66,6 +66,7 @@ fn message(rejection: Rejection) -> String {
         | Rejection::BodyTooLarge(_)
         | Rejection::BodyTimeout
         | Rejection::IncompleteBody
-        | Rejection::Connections => rejection.message(),
+        | Rejection::Connections
+        | Rejection::RequestMemory => rejection.message(),
     }
 }

@@ -198,6 +198,48 @@ fn answers_that_nobody_reads_have_a_limit() {
 }
 
 #[test]
+fn bodies_that_stop_use_bounded_memory() {
+    const SIZE: usize = 4 << 20;
+    /// The part of 256 MiB for requests, and buffers of connections.
+    const MAX_KIB: u64 = (32 + 64) * 1024;
+    let workspace = workspace("[gateway]\nmemory = \"256MiB\"");
+    let http = Http::start(&workspace);
+    assert_served(&http, HONEST);
+    let before = ResourceUsage::of(http.pid()).resident;
+    let stopped: Vec<TcpStream> = (0..120)
+        .map(|at| {
+            let mut stream = connect(&http);
+            let length = if at % 2 == 0 {
+                format!("Content-Length: {SIZE}")
+            } else {
+                "Transfer-Encoding: chunked".to_owned()
+            };
+            let chunk = if at % 2 == 0 { String::new() } else { format!("{SIZE:x}\r\n") };
+            let head = format!(
+                "POST /mcp HTTP/1.1\r\nHost: localhost\r\n{}: {}\r\nContent-Type: application/json\r\n\
+                 Accept: application/json, text/event-stream\r\n{length}\r\n\r\n{chunk}",
+                GREEDY.0, GREEDY.1
+            );
+            stream.write_all(head.as_bytes()).expect("the gateway reads");
+            // A refused connection may be closed meanwhile.
+            let _ = stream.write_all(&vec![b' '; SIZE - 1]);
+            stream
+        })
+        .collect();
+    let refused = "moongate_refused_requests_total{reason=\"request_memory\"}";
+    wait_until("most are refused", || http.admin().metric(refused) >= Some(110.0));
+    let more = ResourceUsage::of(http.pid()).resident.saturating_sub(before);
+    assert!(more < MAX_KIB, "{more} KiB");
+    for _ in 0..5 {
+        assert_served(&http, HONEST);
+    }
+    let mut answered = stopped.iter().filter(|stream| !is_silent(stream));
+    let mut answer = String::new();
+    let _ = answered.next().expect("a refused one").read_to_string(&mut answer);
+    assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("too many large requests"), "{answer}");
+}
+
+#[test]
 fn guessed_tokens_are_counted_logged_and_slowed_down() {
     let workspace = workspace("");
     let http = Http::start(&workspace);

@@ -81,8 +81,8 @@ impl Params {
 
     /// The same parameters, holding a share of the memory budget until they are dropped.
     #[must_use]
-    pub fn with_memory(self, share: BudgetShare) -> Self {
-        Self { _memory: Some(Arc::new(share)), ..self }
+    pub fn with_memory(self, share: Arc<BudgetShare>) -> Self {
+        Self { _memory: Some(share), ..self }
     }
 
     /// All parameters as written.

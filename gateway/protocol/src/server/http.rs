@@ -10,6 +10,7 @@ use futures_util::stream::{self, Stream, StreamExt as _};
 use tokio::time::Instant;
 
 use crate::caller::Caller;
+use crate::caller_budget::BudgetShare;
 use crate::jsonrpc::{ErrorObject, Incoming, MalformedMessage, MessageKind, MessageOutline, MissingId};
 use crate::mcp::errors::SESSION_NOT_FOUND;
 use crate::mcp::{Era, Feature, ProtocolError, Revision};
@@ -38,6 +39,8 @@ pub struct HttpPost<'a> {
     pub headers: &'a dyn Headers,
     /// The request's body.
     pub body: &'a [u8],
+    /// The share of the memory budget that the request holds. `None` means that it is too small to count.
+    pub memory: Option<&'a Arc<BudgetShare>>,
     /// The client's support for event streams.
     pub streaming: StreamSupport,
 }

@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call::{CallSink, DiscardSink};
 use crate::caller::Caller;
+use crate::caller_budget::BudgetShare;
 use crate::json;
 use crate::jsonrpc::{Id, Notification, Request};
 use crate::mcp::envelope::RequestEnvelope;
@@ -19,6 +20,22 @@ use crate::session::{InFlightRequests, PendingRequests, QuestionBudget, RunningR
 use super::response_stream::{RequestInProgress, StreamSupport};
 use super::{Server, large_messages};
 
+/// Parses the parameters of a request whose memory is already counted. They hold its share until they are dropped.
+///
+/// # Errors
+/// The parameters are invalid (the error's status is 400).
+pub(super) fn read_counted_params(
+    request: &Request<'_>,
+    share: Option<Arc<BudgetShare>>,
+) -> Result<Params, ProtocolError> {
+    let length = request.params.map_or(0, |params| params.get().len());
+    let params = large_messages::read(length, || Params::read(request.params))?;
+    Ok(match share {
+        Some(share) => params.with_memory(share),
+        None => params,
+    })
+}
+
 impl Server {
     /// Parses the parameters, which count towards the memory budget until they are dropped.
     ///
@@ -30,12 +47,7 @@ impl Server {
         request: &Request<'_>,
     ) -> Result<Params, ProtocolError> {
         let reserved = self.request_memory.reserve(caller, request)?;
-        let length = request.params.map_or(0, |params| params.get().len());
-        let params = large_messages::read(length, || Params::read(request.params))?;
-        Ok(match reserved {
-            Some(share) => params.with_memory(share),
-            None => params,
-        })
+        read_counted_params(request, reserved.map(Arc::new))
     }
 
     /// Starts a request of a handshake session.

@@ -170,7 +170,13 @@ async fn line(server: &Arc<Server>, connection: &Arc<StdioConnection>, line: &[u
 /// Checks every outgoing message against the schema of its revision.
 async fn post(server: &Arc<Server>, headers: &Pairs, body: &[u8]) -> HttpReply {
     match server
-        .post(HttpPost { caller: &Caller::LOOPBACK, headers, body, streaming: StreamSupport::Unsupported })
+        .post(HttpPost {
+            memory: None,
+            caller: &Caller::LOOPBACK,
+            headers,
+            body,
+            streaming: StreamSupport::Unsupported,
+        })
         .await
     {
         HttpAnswer::Whole(reply) => {
@@ -464,7 +470,9 @@ async fn upgrades_to_sse_only_for_side_messages() {
     let body_of = |tool: &str| request(1, "tools/call", &json!({ "name": tool, "_meta": meta }));
     let post = |headers, body, streaming| {
         let server = Arc::clone(&server);
-        async move { server.post(HttpPost { caller: &Caller::LOOPBACK, headers, body, streaming }).await }
+        async move {
+            server.post(HttpPost { memory: None, caller: &Caller::LOOPBACK, headers, body, streaming }).await
+        }
     };
     let (noisy_body, quiet_body) = (body_of("a_says"), body_of("a_fine"));
     let HttpAnswer::Events(events) = post(&noisy, &noisy_body, StreamSupport::Supported).await else {

@@ -8,7 +8,7 @@ use axum::http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE,
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
 use moongate_protocol::jsonrpc::{MessageOutline, MessageScanner};
-use moongate_protocol::server::StreamSupport;
+use moongate_protocol::server::{RequestBodyMemory, StreamSupport, TooManyLargeRequests};
 use tokio::time::timeout;
 
 use crate::transport::http::accept::media_ranges;
@@ -119,14 +119,15 @@ pub(super) enum MessageBody {
 }
 
 /// Reads a body with a message, of at most `most` bytes. The ids in a larger one are found, so that they can be
-/// answered: many clients write the id last.
+/// answered: many clients write the id last. The body counts towards `memory` before it is read.
 ///
 /// # Errors
-/// The body takes too long, or is incomplete.
+/// The body takes too long, or is incomplete, or there is no memory for it.
 pub(super) async fn read_message(
     headers: &HeaderMap,
     body: Body,
     most: usize,
+    memory: &mut RequestBodyMemory,
 ) -> Result<MessageBody, Rejection> {
     let mut scanner = MessageScanner::default();
     let mut stream = body.into_data_stream();
@@ -137,9 +138,26 @@ pub(super) async fn read_message(
             return Ok(MessageBody::TooLarge(scanner.finish()));
         }
     } else {
-        match timeout(BODY_TIMEOUT, collect(&mut stream, most)).await {
+        let length = length(headers).and_then(|length| usize::try_from(length).ok()).unwrap_or(0);
+        let collected = match memory.grow_to(length) {
+            Ok(()) => {
+                let reserve = |length| memory.grow_to(length);
+                timeout(BODY_TIMEOUT, collect(&mut stream, most, reserve)).await
+            }
+            Err(error) => Ok(Err(error.into())),
+        };
+        match collected {
             Ok(Ok(Collected::Complete(body))) => return Ok(MessageBody::Complete(body)),
-            Ok(Ok(Collected::TooLarge(pieces))) => pieces.iter().for_each(|piece| scanner.read(piece)),
+            Ok(Ok(Collected::TooLarge(pieces))) => {
+                for piece in pieces {
+                    scanner.read(&piece);
+                }
+                memory.release();
+            }
+            Ok(Err(Rejection::RequestMemory)) => {
+                tokio::spawn(drain(stream, drop));
+                return Err(Rejection::RequestMemory);
+            }
             Ok(Err(rejection)) => return Err(rejection),
             Err(_) => return Err(Rejection::BodyTimeout),
         }
@@ -155,7 +173,7 @@ pub(super) async fn read_message(
 pub(crate) async fn read(headers: &HeaderMap, body: Body, most: usize) -> Result<Bytes, Rejection> {
     let mut stream = body.into_data_stream();
     if !has_length_above(headers, most) {
-        match timeout(BODY_TIMEOUT, collect(&mut stream, most)).await {
+        match timeout(BODY_TIMEOUT, collect(&mut stream, most, |_| Ok(()))).await {
             Ok(Ok(Collected::Complete(body))) => return Ok(body),
             Ok(Ok(Collected::TooLarge(_))) => {}
             Ok(Err(rejection)) => return Err(rejection),
@@ -167,8 +185,11 @@ pub(crate) async fn read(headers: &HeaderMap, body: Body, most: usize) -> Result
 }
 
 fn has_length_above(headers: &HeaderMap, most: usize) -> bool {
-    let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    length.is_some_and(|length| length > most as u64)
+    length(headers).is_some_and(|length| length > most as u64)
+}
+
+fn length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok())
 }
 
 /// The outcome of [`collect`].
@@ -178,7 +199,12 @@ enum Collected {
     TooLarge([Bytes; 2]),
 }
 
-async fn collect(stream: &mut BodyDataStream, most: usize) -> Result<Collected, Rejection> {
+/// Reads a body. `reserve` gets the length with the next piece.
+async fn collect(
+    stream: &mut BodyDataStream,
+    most: usize,
+    mut reserve: impl FnMut(usize) -> Result<(), TooManyLargeRequests>,
+) -> Result<Collected, Rejection> {
     let mut whole: Option<BytesMut> = None;
     let mut first = Bytes::new();
     while let Some(piece) = stream.next().await {
@@ -187,6 +213,7 @@ async fn collect(stream: &mut BodyDataStream, most: usize) -> Result<Collected, 
         if before + piece.len() > most {
             return Ok(Collected::TooLarge([whole.map_or(first, BytesMut::freeze), piece]));
         }
+        reserve(before + piece.len())?;
         match &mut whole {
             Some(whole) => whole.extend_from_slice(&piece),
             None if first.is_empty() => first = piece, // most bodies come in one piece and aren't copied

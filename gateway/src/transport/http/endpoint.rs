@@ -202,7 +202,8 @@ impl Endpoint {
         match head.method {
             Method::POST => {
                 let AcceptedTypes { format, streaming } = body::check_types(&head.headers)?;
-                let body = match body::read_message(&head.headers, body, self.max_body).await? {
+                let mut memory = self.server.body_memory(&caller);
+                let body = match body::read_message(&head.headers, body, self.max_body, &mut memory).await? {
                     MessageBody::Complete(body) => body,
                     MessageBody::TooLarge(outline) => {
                         let rejection = Rejection::BodyTooLarge(self.max_body);
@@ -214,7 +215,14 @@ impl Endpoint {
                 tap.received(&body);
                 let handle = head.extensions.get::<ConnectionHandle>();
                 let active = handle.map(ConnectionHandle::begin_request);
-                let post = HttpPost { caller: &caller, headers: &headers, body: &body, streaming };
+                let memory = memory.into_share(); // until the answer is ready, because the body is kept as long
+                let post = HttpPost {
+                    caller: &caller,
+                    headers: &headers,
+                    body: &body,
+                    memory: memory.as_ref(),
+                    streaming,
+                };
                 Ok(match self.server.post(post).await {
                     HttpAnswer::Whole(reply) => self.respond(&caller, reply, format, &tap),
                     HttpAnswer::Events(events) => {

@@ -77,7 +77,8 @@ impl Endpoint {
             return Err(Rejection::Method(MESSAGES_METHODS));
         }
         body::check_type(&head.headers)?;
-        let body = body::read_message(&head.headers, body, self.max_body).await?;
+        let mut memory = self.server.body_memory(&caller);
+        let body = body::read_message(&head.headers, body, self.max_body, &mut memory).await?;
         let query = head.uri.query().unwrap_or_default();
         let id = query.split('&').find_map(|pair| pair.strip_prefix(SESSION_PARAMETER)).unwrap_or_default();
         let tap = self.tap(head, Some(&principal)).in_session(id);
@@ -91,6 +92,7 @@ impl Endpoint {
             }
         };
         tap.received(&body);
+        memory.release(); // requests reserve theirs when they are read, which is now
         let reply = self.server.post_legacy_message(&principal, id, &body);
         Ok(self.respond(&caller, reply, ResponseFormat::Json, &tap))
     }

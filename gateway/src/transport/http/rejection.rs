@@ -5,6 +5,8 @@ use axum::http::header::{ALLOW, CONNECTION, CONTENT_TYPE, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use moongate_protocol::jsonrpc::{ErrorObject, MissingId, write_error};
+use moongate_protocol::mcp::ProtocolError;
+use moongate_protocol::server::{TOO_MANY_LARGE_REQUESTS, TooManyLargeRequests};
 
 use crate::transport::http::MCP_PATH;
 use crate::transport::http::connections::TooManyConnections;
@@ -38,6 +40,14 @@ pub(crate) enum Rejection {
     IncompleteBody,
     /// The caller has too many connections, and all of them are busy.
     Connections,
+    /// The caller's requests use too much memory.
+    RequestMemory,
+}
+
+impl From<TooManyLargeRequests> for Rejection {
+    fn from(TooManyLargeRequests: TooManyLargeRequests) -> Self {
+        Self::RequestMemory
+    }
 }
 
 impl From<TooManyConnections> for Rejection {
@@ -58,7 +68,7 @@ impl Rejection {
             Self::BodyTooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
             Self::IncompleteBody => StatusCode::BAD_REQUEST,
-            Self::Connections => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Connections | Self::RequestMemory => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -78,6 +88,7 @@ impl Rejection {
             Self::BodyTimeout => "body_timeout",
             Self::IncompleteBody => "incomplete_body",
             Self::Connections => "connections",
+            Self::RequestMemory => "request_memory",
         }
     }
 
@@ -106,13 +117,18 @@ impl Rejection {
                 "busy: too many of your connections have running requests; wait until some have ended"
                     .to_owned()
             }
+            Self::RequestMemory => TOO_MANY_LARGE_REQUESTS.to_owned(),
         }
     }
 
     /// The JSON-RPC error for an MCP client. It has no id, because no message was read.
     pub(super) fn error(self) -> Vec<u8> {
+        let object = match self {
+            Self::RequestMemory => ProtocolError::internal(self.message()).error,
+            _ => ErrorObject::invalid_request(self.message()),
+        };
         let mut error = Vec::new();
-        write_error(&mut error, None, MissingId::Omit, &ErrorObject::invalid_request(self.message()));
+        write_error(&mut error, None, MissingId::Omit, &object);
         error
     }
 
@@ -135,7 +151,11 @@ impl Rejection {
             Self::Method(methods) => {
                 headers_out.insert(ALLOW, HeaderValue::from_static(methods));
             }
-            Self::BodyTooLarge(_) | Self::BodyTimeout | Self::IncompleteBody | Self::Connections => {
+            Self::BodyTooLarge(_)
+            | Self::BodyTimeout
+            | Self::IncompleteBody
+            | Self::Connections
+            | Self::RequestMemory => {
                 headers_out.insert(CONNECTION, HeaderValue::from_static("close"));
             }
             Self::Host

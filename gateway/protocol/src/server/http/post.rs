@@ -30,7 +30,7 @@ use crate::server::headers::{self, Header, Headers, SESSION_ID_HEADER};
 use crate::server::large_messages;
 use crate::server::listen_streams::StreamEnds;
 use crate::server::observer::ServerSpan;
-use crate::server::request::receive_notification;
+use crate::server::request::{read_counted_params, receive_notification};
 use crate::server::response_stream::{RequestInProgress, StreamSupport, response_stream};
 use crate::server::{
     NO_BATCHES, PARSE_LIMITS, Server, batch_error, duplicate_id, finish, finish_request, join_batch,
@@ -73,8 +73,7 @@ impl Server {
                 }
             }
             Ok(Incoming::Batch(entries)) => {
-                drop(turn);
-                self.post_batch(post, claimed_revision, entries).await.into()
+                self.post_batch(post, claimed_revision, entries, turn).await.into()
             }
         }
     }
@@ -130,11 +129,10 @@ impl Server {
             let error = ProtocolError::internal(BusyReason::UnsentAnswers.to_string());
             return refuse(span, 503, error);
         }
-        let params = match self.read_params(post.caller, request) {
+        let params = match read_counted_params(request, post.memory.cloned()) {
             Ok(params) => params,
             Err(error) => {
-                let early = if claimed_revision.is_stateless() { 400 } else { 200 };
-                let status = if error.status == 503 { 503 } else { early };
+                let status = if claimed_revision.is_stateless() { 400 } else { 200 };
                 return refuse(span, status, error);
             }
         };
@@ -311,6 +309,7 @@ impl Server {
         post: HttpPost<'_>,
         claimed_revision: ClaimedRevision,
         entries: Vec<Result<Message<'_>, MalformedMessage>>,
+        turn: Option<BudgetShare>,
     ) -> HttpReply {
         let unknown = unknown_id(claimed_revision.revision());
         let refuse = |message: &str| {
@@ -320,7 +319,8 @@ impl Server {
         if claimed_revision.is_stateless() {
             return refuse(NO_BATCHES);
         }
-        if let Some(why) = batch_error(&entries) {
+        let length = post.body.len();
+        if let Some(why) = large_messages::read(length, || batch_error(&entries)) {
             return refuse(why);
         }
         let session = match self.session(&post.caller.principal(), post.headers, claimed_revision) {
@@ -332,6 +332,10 @@ impl Server {
         }
         let answers = entries.into_iter().map(|entry| {
             let session = Arc::clone(&session);
+            let params = match &entry {
+                Ok(Message::Request(request)) => Some(read_counted_params(request, post.memory.cloned())),
+                Ok(Message::Notification(_) | Message::Response(_)) | Err(_) => None,
+            };
             async move {
                 match entry {
                     Err(error) => {
@@ -348,7 +352,7 @@ impl Server {
                             let error = ProtocolError::internal(BusyReason::UnsentAnswers.to_string());
                             return refuse(span, error);
                         }
-                        let params = match self.read_params(post.caller, &request) {
+                        let params = match params? {
                             Ok(params) => params,
                             Err(error) => return refuse(span, error),
                         };
@@ -372,7 +376,10 @@ impl Server {
                 }
             }
         });
-        let replies = join_all(answers.collect::<Vec<_>>()).await.into_iter().flatten();
+        // All entries are read before the first one starts.
+        let answers = large_messages::read(length, || answers.collect::<Vec<_>>());
+        drop(turn);
+        let replies = join_all(answers).await.into_iter().flatten();
         let (responses, unsent): (Vec<_>, Vec<_>) = replies.map(|reply| (reply.body, reply.unsent)).unzip();
         if responses.is_empty() {
             return HttpReply::accepted();

@@ -78,7 +78,8 @@ async fn a_lost_stateless_connection_cancels_with_grace() {
         let started = CancellationToken::new();
         let cleaned_up = CancellationToken::new();
         let server = tidy(&started, &cleaned_up);
-        let request = HttpPost { caller: &Caller::LOOPBACK, headers: &headers, body: &body, streaming };
+        let request =
+            HttpPost { memory: None, caller: &Caller::LOOPBACK, headers: &headers, body: &body, streaming };
         tokio::select! {
             _ = server.post(request) => panic!("answered"),
             () = started.cancelled() => {} // the connection is closed

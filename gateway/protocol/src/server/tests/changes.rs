@@ -60,7 +60,9 @@ impl Changing {
         ]);
         let body = listen("5", filter);
         let caller = &Caller::LOOPBACK;
-        self.server.post(HttpPost { caller, headers: &headers, body: body.as_bytes(), streaming }).await
+        self.server
+            .post(HttpPost { memory: None, caller, headers: &headers, body: body.as_bytes(), streaming })
+            .await
     }
 }
 

@@ -164,6 +164,7 @@ async fn observes_cancellations_disconnects_and_panics() {
 
     let (headers, body) = stateless(4, "a_hangs");
     let request = HttpPost {
+        memory: None,
         caller: &Caller::LOOPBACK,
         headers: &headers,
         body: &body,
@@ -185,6 +186,7 @@ async fn a_closed_listen_stream_is_no_error() {
     let params = json!({ "notifications": { "toolsListChanged": true }, "_meta": meta() });
     let body = request(1, "subscriptions/listen", &params);
     let request = HttpPost {
+        memory: None,
         caller: &Caller::LOOPBACK,
         headers: &headers,
         body: &body,

@@ -16,7 +16,9 @@ async fn stateless(server: &Arc<Server>, id: u64, streaming: StreamSupport) -> H
             .map(|(name, value)| (name, value.to_owned()))
             .to_vec(),
     );
-    server.post(HttpPost { caller: &Caller::LOOPBACK, headers: &headers, body: &body, streaming }).await
+    server
+        .post(HttpPost { memory: None, caller: &Caller::LOOPBACK, headers: &headers, body: &body, streaming })
+        .await
 }
 
 fn is_told(answer: &Value, id: u64) {

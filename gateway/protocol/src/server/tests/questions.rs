@@ -162,6 +162,7 @@ async fn questions_end_when_the_client_closes_its_side() {
     let me = Caller::LOOPBACK;
     let headers = session(&server, &me, "2025-11-25").await;
     let post = HttpPost {
+        memory: None,
         caller: &me,
         headers: &headers,
         body: &call(1, "a_asks"),
@@ -232,7 +233,13 @@ async fn next_event(events: &mut EventStream) -> Option<Value> {
 async fn session(server: &Arc<Server>, caller: &Caller, revision: &str) -> Pairs {
     let body = hello_in(revision, &json!({ "roots": {} }));
     let reply = server
-        .post(HttpPost { caller, headers: &none(), body: &body, streaming: StreamSupport::Supported })
+        .post(HttpPost {
+            memory: None,
+            caller,
+            headers: &none(),
+            body: &body,
+            streaming: StreamSupport::Supported,
+        })
         .await;
     let HttpAnswer::Whole(reply) = reply else { panic!("{reply:?}") };
     Pairs(vec![("mcp-session-id", reply.headers[0].1.clone())])
@@ -246,7 +253,9 @@ async fn only_the_asked_session_can_answer() {
     let other = session(&server, &ann, "2025-11-25").await;
     let bobs = session(&server, &bob, "2025-11-25").await;
     let say = async |caller: &Caller, headers: &Pairs, body: &[u8]| {
-        server.post(HttpPost { caller, headers, body, streaming: StreamSupport::Supported }).await
+        server
+            .post(HttpPost { memory: None, caller, headers, body, streaming: StreamSupport::Supported })
+            .await
     };
     let HttpAnswer::Events(mut events) = say(&ann, &asked, &call(1, "a_asks")).await else {
         panic!("no stream")
@@ -270,6 +279,7 @@ async fn http_batches_accept_answers_but_ask_no_questions() {
     let me = Caller::LOOPBACK;
     let headers = session(&server, &me, "2025-03-26").await;
     let post = HttpPost {
+        memory: None,
         caller: &me,
         headers: &headers,
         body: &call(1, "a_asks"),
@@ -279,11 +289,18 @@ async fn http_batches_accept_answers_but_ask_no_questions() {
     let id = next_event(&mut events).await.unwrap()["id"].clone();
     let answers = String::from_utf8(roots(&id, "batched")).unwrap();
     let batch = format!("[{answers}]").into_bytes();
-    let post = HttpPost { caller: &me, headers: &headers, body: &batch, streaming: StreamSupport::Supported };
+    let post = HttpPost {
+        memory: None,
+        caller: &me,
+        headers: &headers,
+        body: &batch,
+        streaming: StreamSupport::Supported,
+    };
     let HttpAnswer::Whole(reply) = server.post(post).await else { panic!() };
     assert_eq!(reply.status, 202);
     assert!(text(&next_event(&mut events).await.unwrap()).contains("file:///batched"));
     let deaf = HttpPost {
+        memory: None,
         caller: &me,
         headers: &headers,
         body: &call(2, "a_asks"),
@@ -301,6 +318,7 @@ async fn ending_a_session_ends_its_questions() {
     let me = Caller::LOOPBACK;
     let headers = session(&server, &me, "2025-11-25").await;
     let post = HttpPost {
+        memory: None,
         caller: &me,
         headers: &headers,
         body: &call(1, "a_asks"),
@@ -313,7 +331,13 @@ async fn ending_a_session_ends_its_questions() {
         assert_eq!(message["method"], "notifications/cancelled", "{message}");
     }
     let late = roots(&id, "late");
-    let post = HttpPost { caller: &me, headers: &headers, body: &late, streaming: StreamSupport::Supported };
+    let post = HttpPost {
+        memory: None,
+        caller: &me,
+        headers: &headers,
+        body: &late,
+        streaming: StreamSupport::Supported,
+    };
     let HttpAnswer::Whole(reply) = server.post(post).await else { panic!() };
     assert_eq!(reply.status, 404);
 }

@@ -2,6 +2,9 @@
 
 use axum::http::{HeaderName, HeaderValue};
 
+use moongate_model::caller::Caller;
+use moongate_model::caller_budget::CallerBudget;
+
 use super::*;
 
 fn check(headers: &[(HeaderName, &str)]) -> Result<ResponseFormat, Rejection> {
@@ -69,6 +72,54 @@ fn parses_accept_headers() {
     }
 }
 
+/// The memory of a request, from a budget of this size.
+fn memory(budget: u64) -> RequestBodyMemory {
+    RequestBodyMemory::new(&CallerBudget::new(budget), &Caller::LOOPBACK)
+}
+
+#[tokio::test]
+async fn a_body_counts_before_and_while_it_is_read() {
+    let budget = CallerBudget::new(1 << 20);
+    let _others = budget.try_reserve(&Caller::Named("other".into()), 600 << 10);
+    let piece = Bytes::from(vec![b' '; 10 << 10]);
+    let body = |count| {
+        let pieces = vec![piece.clone(); count].into_iter().map(Ok::<_, std::io::Error>);
+        Body::from_stream(futures_util::stream::iter(pieces))
+    };
+    let length = |count: usize| {
+        HeaderMap::from_iter([(
+            CONTENT_LENGTH,
+            HeaderValue::from_str(&(count * piece.len()).to_string()).unwrap(),
+        )])
+    };
+    for (count, headers, refused) in [
+        (5, length(5), false),
+        (5, HeaderMap::new(), false),
+        (25, length(25), true), // twice 250 KiB, with 424 KiB left
+        (25, HeaderMap::new(), true),
+    ] {
+        let mut memory = RequestBodyMemory::new(&budget, &Caller::LOOPBACK);
+        let read = read_message(&headers, body(count), 1 << 20, &mut memory).await;
+        assert_eq!(read.err(), refused.then_some(Rejection::RequestMemory), "{count} {headers:?}");
+        let held = budget.held_by(&Caller::LOOPBACK);
+        assert!(refused || held == 2 * (count * piece.len()) as u64, "{count} {headers:?} {held}");
+    }
+    // Over the limit, nothing of the body is kept.
+    let mut memory = RequestBodyMemory::new(&budget, &Caller::LOOPBACK);
+    let read = read_message(&HeaderMap::new(), body(5), 20 << 10, &mut memory).await;
+    assert!(matches!(read, Ok(MessageBody::TooLarge(_))), "{read:?}");
+    assert_eq!(budget.held_by(&Caller::LOOPBACK), 0);
+    // The head alone reserves the memory.
+    let silent = Body::from_stream(futures_util::stream::pending::<Result<Bytes, std::io::Error>>());
+    let refused = read_message(&length(25), silent, 1 << 20, &mut memory).await;
+    assert_eq!(refused.err(), Some(Rejection::RequestMemory));
+    let response = Rejection::RequestMemory.respond(Rejection::RequestMemory.error());
+    assert_eq!(
+        (response.status().as_u16(), &response.headers()["connection"]),
+        (503, &HeaderValue::from_static("close"))
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_body_that_stops_is_refused_after_30_seconds() {
     let started = tokio::time::Instant::now();
@@ -77,7 +128,7 @@ async fn a_body_that_stops_is_refused_after_30_seconds() {
             futures_util::stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"{\"jsonrpc\""))]);
         Body::from_stream(start.chain(futures_util::stream::pending()))
     };
-    let message = read_message(&HeaderMap::new(), body(), 1 << 20).await;
+    let message = read_message(&HeaderMap::new(), body(), 1 << 20, &mut memory(64 << 20)).await;
     assert_eq!(message.err(), Some(Rejection::BodyTimeout));
     assert_eq!(started.elapsed(), BODY_TIMEOUT);
     assert_eq!(read(&HeaderMap::new(), body(), 1 << 20).await.err(), Some(Rejection::BodyTimeout));
