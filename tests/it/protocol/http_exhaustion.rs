@@ -18,10 +18,14 @@ const HONEST: (&str, &str) = ("Authorization", "Bearer honest-token-0123456789")
 
 /// A gateway with an admin listener, two tokens and a zoo of plugins; `http` are more lines of `[http]`.
 fn workspace(http: &str) -> Workspace {
+    workspace_with_memory("4GiB", http)
+}
+
+fn workspace_with_memory(memory: &str, http: &str) -> Workspace {
     let workspace = Workspace::new(&format!(
         r#"
         [gateway]
-        memory = "4GiB"
+        memory = "{memory}"
         [http]
         listen = "127.0.0.1:0"
         {http}
@@ -202,7 +206,7 @@ fn bodies_that_stop_use_bounded_memory() {
     const SIZE: usize = 4 << 20;
     /// The part of 256 MiB for requests, and buffers of connections.
     const MAX_KIB: u64 = (32 + 64) * 1024;
-    let workspace = workspace("[gateway]\nmemory = \"256MiB\"");
+    let workspace = workspace_with_memory("256MiB", "");
     let http = Http::start(&workspace);
     assert_served(&http, HONEST);
     let before = ResourceUsage::of(http.pid()).resident;
