@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::fmt;
 
 use moongate_config::LimitKey;
-use moongate_model::json::{Json, check_strict};
+use moongate_model::json::{Json, find_too_deep};
 use moongate_model::manifest::{Annotations, Icon, IconTheme, JsonMembers, Role, is_reserved_key};
 use moongate_model::names::PluginId;
 
@@ -82,13 +82,10 @@ const MAX_DEPTH: usize = text::MAX_JSON_DEPTH;
 ///
 /// All JSON from plugins passes through here, except for schemas, which have their own limits.
 pub(crate) fn strict(given: String) -> Result<Json, ConvertError> {
-    if text::json_depth(&given) > MAX_DEPTH {
+    if find_too_deep(&given, MAX_DEPTH).is_some() {
         return Err(ConvertError::new(format!("nested deeper than {MAX_DEPTH} levels")));
     }
-    let invalid_json = |error: serde_json::Error| ConvertError::new(format!("invalid JSON: {error}"));
-    let json = Json::parse(given).map_err(invalid_json)?;
-    check_strict(json.get()).map_err(invalid_json)?;
-    Ok(json)
+    Json::parse_strict(given).map_err(|error| ConvertError::new(format!("invalid JSON: {error}")))
 }
 
 /// Members without a field of their own. A key that has a field would contradict it.

@@ -6,7 +6,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde_json::value::RawValue;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -80,7 +79,7 @@ impl CallContext {
     /// A member of the request's `_meta`.
     #[must_use]
     pub fn meta_value(&self, key: &str) -> Option<Json> {
-        json::member(self.meta.as_ref()?.get(), key).map(Json::from)
+        json::member(self.meta.as_ref()?.get(), key).and_then(|text| Json::parse(text).ok())
     }
 }
 
@@ -118,7 +117,7 @@ impl Capabilities {
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         let Some(text) = self.text.as_ref().map(Json::get) else { return false };
-        let member = |at, name| json::member(at, name).map(RawValue::get);
+        let member = json::member;
         if let Some(extension) = name.strip_prefix("extensions.") {
             let found = member(text, "extensions").and_then(|all| member(all, extension));
             return found.is_some_and(|it| it.starts_with('{'));

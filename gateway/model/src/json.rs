@@ -10,20 +10,32 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::ser::{Serialize, SerializeStruct as _, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 mod lookup;
+mod part;
+mod scan;
 mod strict;
+mod text_run;
+mod unescape;
+mod write;
 
-pub use lookup::{at_paths, string_value, type_of_text, visit_elements, visit_members};
+pub use lookup::{at_paths, member, members, string_value, type_of_text, visit_elements, visit_members};
+pub use part::JsonPart;
+pub use text_run::{find_too_deep, scalar_end, string_end};
+pub use unescape::{has_escapes, unescape, unescaped_chars};
+pub use write::{push_string, to_json};
+
+/// The name that serde_json gives to text that is written unchanged, as a struct and as its only member.
+const RAW_TEXT: &str = "$serde_json::private::RawValue";
 
 /// One JSON value as text: valid, without raw line breaks, and without halves of surrogate pairs.
-#[derive(Clone, Serialize)]
-#[serde(transparent)]
-pub struct Json(Box<RawValue>);
+#[derive(Clone)]
+pub struct Json(Box<str>);
 
 impl Json {
     /// Accepts `text` if it is exactly one JSON value.
@@ -33,30 +45,58 @@ impl Json {
     /// # Errors
     /// The text isn't valid JSON. The error names the line and the column.
     pub fn parse(text: impl Into<String>) -> Result<Self, serde_json::Error> {
-        RawValue::from_string(text.into()).map(Self::from)
+        let text = text.into();
+        match scan::scan(&text, &mut scan::SyntaxOnly) {
+            Ok(accepted) => Ok(Self::from_accepted(text, accepted)),
+            Err(scan::NotAccepted) => RawValue::from_string(text).map(Self::from),
+        }
+    }
+
+    /// Accepts `text` if it is exactly one JSON value and passes [`check_strict`].
+    ///
+    /// # Errors
+    /// Those of [`check_strict`].
+    pub fn parse_strict(text: impl Into<String>) -> Result<Self, serde_json::Error> {
+        let text = text.into();
+        match strict::accept(&text) {
+            Ok(accepted) => Ok(Self::from_accepted(text, accepted)),
+            Err(scan::NotAccepted) => {
+                let json = Self::from(RawValue::from_string(text)?);
+                strict::check(json.get())?;
+                Ok(json)
+            }
+        }
+    }
+
+    fn from_accepted(text: String, accepted: scan::AcceptedText) -> Self {
+        if accepted.has_line_breaks { Self::on_one_line(text) } else { Self(text.into_boxed_str()) }
+    }
+
+    /// Valid JSON without lone surrogates.
+    fn on_one_line(text: String) -> Self {
+        // A raw line break can only be between tokens: inside a string it would be invalid JSON.
+        let has_line_breaks = text_run::line_breaks(&text).next().is_some();
+        let text = if has_line_breaks { text.replace(['\n', '\r'], " ") } else { text };
+        Self(text.into_boxed_str())
     }
 
     /// Serializes a parsed value.
     #[must_use]
     pub fn from_value(value: &Value) -> Self {
-        Self(serde_json::value::to_raw_value(value).expect("a `Value` is always JSON"))
+        to_json(value).expect("a `Value` is always JSON")
     }
 
     /// Serializes `text` as a JSON string.
     #[must_use]
     pub fn string(text: &str) -> Self {
-        Self(serde_json::value::to_raw_value(text).expect("a string is always JSON"))
+        let mut out = String::new();
+        push_string(&mut out, text);
+        Self(out.into_boxed_str())
     }
 
     /// The text.
     #[must_use]
     pub fn get(&self) -> &str {
-        self.0.get()
-    }
-
-    /// The text as serde_json's own type, to be embedded in a larger message.
-    #[must_use]
-    pub fn raw(&self) -> &RawValue {
         &self.0
     }
 
@@ -65,35 +105,39 @@ impl Json {
     /// # Errors
     /// The text contains a number outside the range of a 64-bit float, such as `1e400`.
     pub fn to_value(&self) -> Result<Value, serde_json::Error> {
-        serde_json::from_str(self.0.get())
+        serde_json::from_str(&self.0)
     }
 
     /// Reports whether the text represents an object.
     #[must_use]
     pub fn is_object(&self) -> bool {
-        self.0.get().starts_with('{')
+        self.0.starts_with('{')
     }
 }
 
 impl From<Box<RawValue>> for Json {
     fn from(raw: Box<RawValue>) -> Self {
-        if raw.get().bytes().any(|byte| byte == b'\n' || byte == b'\r') {
-            // A raw line break can only be between tokens: inside a string it would be invalid JSON.
-            let text = replace_lone_surrogates(raw.get()).replace(['\n', '\r'], " ");
-            return Self(RawValue::from_string(text).expect("white space was replaced by white space"));
-        }
-        match replace_lone_surrogates(raw.get()) {
-            Cow::Borrowed(_) => Self(raw),
-            Cow::Owned(text) => {
-                Self(RawValue::from_string(text).expect("an escape was replaced by an escape"))
-            }
-        }
+        let text: Box<str> = raw.into();
+        let replaced = match replace_lone_surrogates(&text) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(replaced) => Some(replaced),
+        };
+        Self::on_one_line(replaced.unwrap_or_else(|| text.into()))
     }
 }
 
 impl From<&RawValue> for Json {
     fn from(raw: &RawValue) -> Self {
         Self::from(raw.to_owned())
+    }
+}
+
+impl Serialize for Json {
+    /// Writes the text unchanged, as [`RawValue`] does. A `RawValue` itself can't be made without reading the text again.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut raw = serializer.serialize_struct(RAW_TEXT, 1)?;
+        raw.serialize_field(RAW_TEXT, self.get())?;
+        raw.end()
     }
 }
 
@@ -105,13 +149,13 @@ impl<'de> Deserialize<'de> for Json {
 
 impl fmt::Debug for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.get())
+        f.write_str(&self.0)
     }
 }
 
 impl PartialEq for Json {
     fn eq(&self, other: &Self) -> bool {
-        self.0.get() == other.0.get()
+        self.0 == other.0
     }
 }
 
@@ -137,20 +181,10 @@ pub fn parse_strict(text: &str) -> Result<Value, serde_json::Error> {
 /// # Errors
 /// Those of [`parse_strict`].
 pub fn check_strict(text: &str) -> Result<(), serde_json::Error> {
-    strict::check(text)
-}
-
-/// The exact text of one member of an object. `None` if `text` isn't an object or doesn't have the member.
-#[must_use]
-pub fn member<'a>(text: &'a str, key: &str) -> Option<&'a RawValue> {
-    let [found] = members(text, [key]);
-    found
-}
-
-/// The exact texts of several members of an object, found in one pass.
-#[must_use]
-pub fn members<'a, const N: usize>(text: &'a str, keys: [&str; N]) -> [Option<&'a RawValue>; N] {
-    serde_json::Deserializer::from_str(text).deserialize_map(MemberPicker(keys)).unwrap_or([None; N])
+    match strict::accept(text) {
+        Ok(_) => Ok(()),
+        Err(scan::NotAccepted) => strict::check(text),
+    }
 }
 
 /// The text without the members at these JSON pointers. Everything else keeps its exact text, except white space and
@@ -188,7 +222,7 @@ pub fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut copied = 0;
     let mut at = 0;
-    while let Some(found) = text[at..].find('\\') {
+    while let Some(found) = memchr::memchr(b'\\', &text.as_bytes()[at..]) {
         let escape = at + found;
         let (length, is_lone) = match code_unit(text, escape) {
             Some(0xD800..=0xDBFF) => match code_unit(text, escape + 6) {
@@ -240,30 +274,6 @@ pub fn type_of(value: &Value) -> &'static str {
 #[must_use]
 pub fn pointer_step(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
-}
-
-/// Picks members of an object and skips the others.
-struct MemberPicker<'k, const N: usize>([&'k str; N]);
-
-impl<'de, const N: usize> Visitor<'de> for MemberPicker<'_, N> {
-    type Value = [Option<&'de RawValue>; N];
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
-        let mut found = [None; N];
-        while let Some(Key(key)) = members.next_key()? {
-            match self.0.iter().position(|wanted| *wanted == key) {
-                Some(at) => found[at] = Some(members.next_value::<&RawValue>()?),
-                None => {
-                    members.next_value::<IgnoredAny>()?;
-                }
-            }
-        }
-        Ok(found)
-    }
 }
 
 /// Writes an object or an array without some members. It holds one member at a time.

@@ -10,7 +10,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::value::RawValue;
+use crate::json::JsonPart;
 
 mod error;
 #[cfg(any(test, feature = "fuzz"))]
@@ -18,7 +18,6 @@ pub(crate) mod fuzz;
 mod id;
 mod outline;
 mod read;
-mod scan;
 mod write;
 
 pub use error::{
@@ -70,7 +69,7 @@ pub struct Request<'a> {
     /// The method.
     pub method: Cow<'a, str>,
     /// An object or an array; `null` counts as absent.
-    pub params: Option<&'a RawValue>,
+    pub params: Option<JsonPart<'a>>,
 }
 
 /// A call without a response.
@@ -79,7 +78,7 @@ pub struct Notification<'a> {
     /// The method.
     pub method: Cow<'a, str>,
     /// An object or an array; `null` counts as absent.
-    pub params: Option<&'a RawValue>,
+    pub params: Option<JsonPart<'a>>,
 }
 
 /// The response to one of the gateway's requests.
@@ -88,7 +87,7 @@ pub struct Response<'a> {
     /// The id of the request. `None` means that the peer couldn't read the id; such a response is useless.
     pub id: Option<Id>,
     /// The result or the error.
-    pub outcome: Result<&'a RawValue, ErrorObject>,
+    pub outcome: Result<JsonPart<'a>, ErrorObject>,
 }
 
 #[cfg(test)]

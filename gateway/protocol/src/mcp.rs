@@ -8,13 +8,13 @@ use std::num::NonZeroU32;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use serde_json::value::RawValue;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{CallContext, CallSink, Capabilities, ClientInfo};
 use crate::caller::Caller;
 use crate::dispatch::Dispatcher;
+use crate::json::Json;
 
 mod calls;
 mod changes;
@@ -80,11 +80,11 @@ pub struct RequestContext {
 #[derive(Debug)]
 pub enum RequestAnswer {
     /// A result, as JSON text.
-    Result(Box<RawValue>),
+    Result(Json),
     /// A result that is shared between callers, such as a list.
-    Shared(Arc<RawValue>),
+    Shared(Arc<Json>),
     /// A result that reports a failure of a tool.
-    ToolError(Box<RawValue>),
+    ToolError(Json),
     /// An error.
     Error(ProtocolError),
 }
@@ -119,8 +119,8 @@ impl RequestAnswer {
     }
 }
 
-impl From<Box<RawValue>> for RequestAnswer {
-    fn from(result: Box<RawValue>) -> Self {
+impl From<Json> for RequestAnswer {
+    fn from(result: Json) -> Self {
         Self::Result(result)
     }
 }

@@ -175,7 +175,7 @@ impl Server {
 
 /// Renders a response.
 fn response(id: &Id, answer: &RequestAnswer) -> Vec<u8> {
-    let mut out = Vec::with_capacity(256);
+    let mut out = Vec::new();
     match answer {
         RequestAnswer::Result(result) | RequestAnswer::ToolError(result) => {
             jsonrpc::write_result(&mut out, id, result)

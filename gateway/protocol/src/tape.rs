@@ -9,6 +9,7 @@ use std::cmp::Ordering;
 use serde_json::Number;
 
 use crate::check_meter;
+use crate::json::{has_escapes, scalar_end, string_end, unescape, unescaped_chars};
 
 mod equality;
 mod representation;
@@ -161,11 +162,7 @@ impl<'t> JsonTape<'t> {
                 at = self.next(self.next(at));
             }
             if keys.len() >= MIN_INDEXED_MEMBERS {
-                if keys.iter().any(|key| self.string(*key).contains('\\')) {
-                    keys.sort_by_cached_key(|key| unescape(self.string(*key)));
-                } else {
-                    keys.sort_unstable_by_key(|key| self.string(*key));
-                }
+                keys.sort_unstable_by(|a, b| compare_strings(self.string(*a), self.string(*b)));
                 self.entries.extend(keys.chunks(2).map(|pair| TapeEntry {
                     start: pair[0],
                     next: pair.get(1).copied().unwrap_or_default(),
@@ -200,10 +197,10 @@ impl<'t> JsonTape<'t> {
         self.text.get(start + 1..end.saturating_sub(1)).unwrap_or_default()
     }
 
-    fn number(&self, index: u32) -> Option<Number> {
+    /// A number or a word as written.
+    fn scalar(&self, index: u32) -> Option<&'t str> {
         let start = self.entry(index).start as usize;
-        let end = scalar_end(self.text.as_bytes(), start);
-        serde_json::from_str(self.text.get(start..end)?).ok()
+        self.text.get(start..scalar_end(self.text.as_bytes(), start))
     }
 }
 
@@ -271,10 +268,20 @@ impl<'a> TapeNode<'a> {
 
     /// A number.
     pub(crate) fn number(self) -> Option<Number> {
+        serde_json::from_str(self.number_text()?).ok()
+    }
+
+    /// A number as written.
+    fn number_text(self) -> Option<&'a str> {
         match self {
-            Self::Entry { tape, index } if is_number(tape.first_byte(index)) => tape.number(index),
+            Self::Entry { tape, index } if is_number(tape.first_byte(index)) => tape.scalar(index),
             Self::Entry { .. } | Self::String(_) => None,
         }
+    }
+
+    /// A number without fraction and exponent, as written. Different texts are different integers, except for `-0`.
+    fn integer_text(self) -> Option<&'a str> {
+        self.number_text().filter(|text| !text.contains(['.', 'e', 'E']))
     }
 }
 
@@ -346,7 +353,7 @@ impl<'a> TapeContainer<'a> {
         let mut high = count;
         while low < high {
             let middle = low + (high - low) / 2;
-            match unescape(tape.string(self.sorted_key(middle))).as_ref().cmp(name) {
+            match compare_with_name(tape.string(self.sorted_key(middle)), name) {
                 Ordering::Less => low = middle + 1,
                 Ordering::Greater => high = middle,
                 Ordering::Equal => return Some(node(self.sorted_key(middle))),
@@ -399,41 +406,22 @@ fn count_entries(text: &str) -> usize {
     count + members.div_ceil(2) + members / MIN_INDEXED_MEMBERS * 2
 }
 
-/// The position after the string that starts at `at`.
-fn string_end(bytes: &[u8], at: usize) -> usize {
-    let mut end = at + 1;
-    while let Some(&byte) = bytes.get(end) {
-        match byte {
-            b'"' => return end + 1,
-            b'\\' => end += 2,
-            _ => end += 1,
-        }
-    }
-    bytes.len()
-}
-
-/// The position after the number or word that starts at `at`.
-fn scalar_end(bytes: &[u8], at: usize) -> usize {
-    let rest = bytes.get(at..).unwrap_or_default();
-    let length =
-        rest.iter().position(|byte| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r'));
-    at + length.unwrap_or(rest.len()).max(1)
-}
-
 fn is_number(first: u8) -> bool {
     first == b'-' || first.is_ascii_digit()
 }
 
-/// The characters of a string as written between its quotes.
-fn unescape(written: &str) -> Cow<'_, str> {
-    if !written.contains('\\') {
-        return Cow::Borrowed(written);
-    }
-    serde_json::from_str(&format!("\"{written}\"")).map_or(Cow::Borrowed(written), Cow::Owned)
+fn is_same_string(written: &str, name: &str) -> bool {
+    compare_with_name(written, name).is_eq()
 }
 
-fn is_same_string(written: &str, name: &str) -> bool {
-    if written.contains('\\') { unescape(written) == name } else { written == name }
+/// Compares the characters of a string, as written between its quotes, with a name.
+fn compare_with_name(written: &str, name: &str) -> Ordering {
+    if has_escapes(written) { unescaped_chars(written).cmp(name.chars()) } else { written.cmp(name) }
+}
+
+/// Compares the characters of two strings, as written between their quotes. Sorting allocates nothing.
+fn compare_strings(a: &str, b: &str) -> Ordering {
+    if has_escapes(a) || has_escapes(b) { unescaped_chars(a).cmp(unescaped_chars(b)) } else { a.cmp(b) }
 }
 
 /// A position or an index, which fits because the text is short enough.

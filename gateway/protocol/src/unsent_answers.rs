@@ -54,6 +54,10 @@ impl UnsentAnswers {
     /// so for callers that use more than an eighth of their part: those that read aren't refused for others that don't.
     #[must_use]
     pub fn is_exceeded(&self, caller: &Caller) -> bool {
+        // Nearly always so little is unread that no caller can have its part.
+        if self.budget.used() < self.part() {
+            return false;
+        }
         let held = self.budget.held_by(caller);
         held >= self.part() || (held > self.part() / PARTS && self.budget.used() >= self.budget.total())
     }

@@ -30,6 +30,14 @@
 //! $ cargo build --release --target wasm32-wasip2
 //! ```
 //!
+//! If calls often have arguments or results of many kilobytes, let the allocator start with enough memory, in
+//! `.cargo/config.toml`. Otherwise, each call grows the plugin's memory, and growing interrupts all processors:
+//!
+//! ```toml
+//! [target.wasm32-wasip2]
+//! rustflags = ["-Clink-arg=--initial-heap=262144"]
+//! ```
+//!
 //! The component is `target/wasm32-wasip2/release/weather.wasm`: a single file of a few hundred kilobytes without
 //! dependencies.
 //!

@@ -1,12 +1,30 @@
 //! A strict check of JSON text that builds no value: it keeps 8 bytes for each key of the objects that are open.
+//!
+//! Nearly all text passes a fast check ([`StrictVisitor`]). serde_json reads the rest, and words the errors.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
+use super::scan::{AcceptedText, NotAccepted, ScanVisitor, scan};
+use super::unescape::{has_escapes, unescape};
+
 /// The number of keys of an object up to which each new key is compared with all others.
 const MAX_COMPARED_KEYS: usize = 16;
+
+/// The length of a number, and of its exponent, that is certainly in the range of a 64-bit float: below 10^200.
+const MAX_SAFE_DIGITS: usize = 100;
+const MAX_SAFE_EXPONENT_DIGITS: usize = 2;
+
+/// Checks `text` quickly. Text that isn't accepted needs [`check`].
+pub(super) fn accept(text: &str) -> Result<AcceptedText, NotAccepted> {
+    if u32::try_from(text.len()).is_err() {
+        return Err(NotAccepted);
+    }
+    scan(text, &mut StrictVisitor::default())
+}
 
 /// Checks `text`, see [`check_strict`](super::check_strict).
 pub(super) fn check(text: &str) -> Result<(), serde_json::Error> {
@@ -26,6 +44,82 @@ fn run(text: &str, keys: &mut OpenKeys) -> Result<(), serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     CheckSeed(keys).deserialize(&mut deserializer)?;
     deserializer.end()
+}
+
+/// The positions of a key in the text.
+#[derive(Clone, Copy)]
+struct KeySpan {
+    start: u32,
+    end: u32,
+}
+
+impl KeySpan {
+    fn written(self, text: &str) -> &str {
+        &text[self.start as usize..self.end as usize]
+    }
+
+    fn key(self, text: &str) -> Cow<'_, str> {
+        unescape(self.written(text))
+    }
+
+    fn is_same(self, other: Self, text: &str) -> bool {
+        let (one, two) = (self.written(text), other.written(text));
+        if has_escapes(one) || has_escapes(two) { self.key(text) == other.key(text) } else { one == two }
+    }
+}
+
+/// The keys of all objects that are open, as positions in the text.
+#[derive(Default)]
+struct StrictVisitor {
+    keys: Vec<KeySpan>,
+    /// The number of keys before each open object.
+    firsts: Vec<u32>,
+}
+
+impl StrictVisitor {
+    fn first(&self) -> usize {
+        self.firsts.last().map_or(0, |first| *first as usize)
+    }
+}
+
+impl ScanVisitor for StrictVisitor {
+    fn open_object(&mut self) {
+        self.firsts.push(u32::try_from(self.keys.len()).unwrap_or(u32::MAX));
+    }
+
+    fn key(&mut self, text: &str, start: usize, end: usize) -> Result<(), NotAccepted> {
+        let position = |at| u32::try_from(at).map_err(|_| NotAccepted);
+        let span = KeySpan { start: position(start)?, end: position(end)? };
+        let known = &self.keys[self.first()..];
+        if known.len() < MAX_COMPARED_KEYS && known.iter().any(|key| key.is_same(span, text)) {
+            return Err(NotAccepted);
+        }
+        self.keys.push(span);
+        Ok(())
+    }
+
+    fn close_object(&mut self, text: &str) -> Result<(), NotAccepted> {
+        let first = self.first();
+        self.firsts.pop();
+        let keys = &self.keys[first..];
+        if keys.len() > MAX_COMPARED_KEYS {
+            let state = RandomState::new();
+            let mut hashes: Vec<u64> = keys.iter().map(|key| state.hash_one(&*key.key(text))).collect();
+            hashes.sort_unstable();
+            if hashes.windows(2).any(|pair| pair[0] == pair[1]) {
+                return Err(NotAccepted);
+            }
+        }
+        self.keys.truncate(first);
+        Ok(())
+    }
+
+    fn number(&mut self, written: &str) -> Result<(), NotAccepted> {
+        let exponent = written.find(['e', 'E']).map_or("", |at| &written[at + 1..]);
+        let digits = exponent.trim_start_matches(['+', '-']).len();
+        let is_safe = written.len() <= MAX_SAFE_DIGITS && digits <= MAX_SAFE_EXPONENT_DIGITS;
+        if is_safe { Ok(()) } else { Err(NotAccepted) }
+    }
 }
 
 /// The keys of all objects that are open.

@@ -71,13 +71,12 @@ fn escapes_pointer_steps() {
 #[test]
 fn finds_members_with_their_exact_text() {
     let text = r#"{"a": 1 , "b":{"a":2}, "\u0063" : 1.50}"#;
-    assert_eq!(member(text, "a").unwrap().get(), "1");
-    assert_eq!(member(text, "b").unwrap().get(), r#"{"a":2}"#);
-    assert_eq!(member(text, "c").unwrap().get(), "1.50");
+    assert_eq!(member(text, "a").unwrap(), "1");
+    assert_eq!(member(text, "b").unwrap(), r#"{"a":2}"#);
+    assert_eq!(member(text, "c").unwrap(), "1.50");
     assert!(member(text, "d").is_none());
     assert!(member("[1]", "a").is_none());
-    let texts = members(text, ["c", "d", "a"]).map(|raw| raw.map(RawValue::get));
-    assert_eq!(texts, [Some("1.50"), None, Some("1")]);
+    assert_eq!(members(text, ["c", "d", "a"]), [Some("1.50"), None, Some("1")]);
 }
 
 #[test]
@@ -122,7 +121,7 @@ fn finds_texts_at_paths() {
             .map(|path| path.iter().map(|&step| step.to_owned()).collect())
             .collect();
     let paths: Vec<_> = paths.iter().map(Vec::as_slice).collect();
-    let found: Vec<_> = at_paths(text, &paths).into_iter().map(|raw| raw.map(RawValue::get)).collect();
+    let found = at_paths(text, &paths);
     let wanted = [Some("1"), Some("[2]"), Some("\"x\""), None, None, Some(r#"{"b":1,"c":{"d":[2]}}"#), None];
     assert_eq!(found, wanted);
 }
@@ -139,5 +138,129 @@ fn reads_strings_and_types_from_text() {
         ("{}", None, "object"),
     ] {
         assert_eq!((string_value(text).as_deref(), type_of_text(text)), (string, kind), "{text}");
+    }
+}
+
+/// The fast check accepts only what serde_json accepts, and all that is usual.
+#[test]
+fn the_fast_check_agrees_with_serde_json() {
+    let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+    let many = |last: &str| {
+        let keys: Vec<_> = (0..40).map(|at| format!("\"k{at}\":{at}")).collect();
+        format!("{{{},{last}}}", keys.join(","))
+    };
+    let usual = [
+        "0",
+        "-0",
+        "10",
+        "1.5",
+        "-1.25",
+        "1E5",
+        "1.5e-07",
+        "1e+99",
+        "true",
+        " false ",
+        "\tnull\n",
+        "\"\"",
+        "{}",
+        "[]",
+        "[ ]",
+        "{ }",
+        "[[],{}]",
+        r#"{"a":{"a":1},"b":[{"a":1},{"a":2}]}"#,
+        r#"{"a" : 1 , "b" : "x\u00e4\/\b\f\n\r\t\"\\"}"#,
+        r#""\ud83d\ude00""#,
+        r#"{"\u0061":1,"b":2}"#,
+        "\"🌙\u{7f}\"",
+    ];
+    let refused = [
+        "",
+        " ",
+        "01",
+        "1.",
+        "+1",
+        ".5",
+        "-",
+        "1e",
+        "1e+",
+        "tru",
+        "nul",
+        "nulll",
+        "\"",
+        "\"\\",
+        "\"\\x\"",
+        "\"\\u12\"",
+        "\"a\nb\"",
+        "\"\u{1f}\"",
+        "[",
+        "]",
+        "{",
+        "}",
+        "[1",
+        "[1,",
+        "[1,]",
+        "[,1]",
+        "[1 2]",
+        "{\"a\"}",
+        "{\"a\":}",
+        "{\"a\":1,}",
+        "{1:2}",
+        "{\"a\":1 \"b\":2}",
+        "[1}",
+        "{\"a\":1]",
+        "1 2",
+        "[] x",
+        "\u{feff}1",
+        "\u{a0}1",
+    ];
+    let duplicates = [r#"{"a":1,"a":2}"#.to_owned(), r#"[{"a":1,"\u0061":2}]"#.to_owned(), many(r#""k7":0"#)];
+    let unusual =
+        ["1e400".to_owned(), "1e-400".to_owned(), "9".repeat(400), r#""\ud83d""#.to_owned(), nested(128)];
+    for text in usual.map(str::to_owned).into_iter().chain([nested(127), many(r#""x":{"k7":0}"#)]) {
+        assert!(strict::accept(&text).is_ok(), "{text}");
+    }
+    for text in refused {
+        assert!(scan::scan(text, &mut scan::SyntaxOnly).is_err(), "{text}");
+        assert!(Json::parse(text).is_err() && Json::parse_strict(text).is_err(), "{text}");
+    }
+    for text in duplicates {
+        assert!(Json::parse(text.as_str()).is_ok() && Json::parse_strict(text.as_str()).is_err(), "{text}");
+    }
+    for text in unusual {
+        assert_eq!(check_strict(&text).is_ok(), parse_strict(&text).is_ok(), "{text}");
+    }
+}
+
+/// Texts made of all short sequences of tokens.
+#[test]
+fn the_fast_check_never_accepts_more_than_serde_json() {
+    let tokens = [
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        "\"a\"",
+        "\"\\u0061\"",
+        "1",
+        "-0.5e1",
+        " ",
+        "\n",
+        "null",
+        "\"\\ud83d\"",
+    ];
+    let mut texts = vec![String::new()];
+    for _ in 0..4 {
+        texts = texts.iter().flat_map(|text| tokens.map(|token| format!("{text}{token}"))).collect();
+        for text in &texts {
+            assert_eq!(check_strict(text).is_ok(), parse_strict(text).is_ok(), "{text}");
+            assert!(strict::accept(text).is_err() || parse_strict(text).is_ok(), "{text}");
+            if let Ok(accepted) = scan::scan(text, &mut scan::SyntaxOnly) {
+                assert!(serde_json::from_str::<&RawValue>(text).is_ok(), "{text}");
+                assert_eq!(accepted.has_line_breaks, text.contains('\n'), "{text}");
+                assert!(matches!(replace_lone_surrogates(text), Cow::Borrowed(_)), "{text}");
+            }
+        }
     }
 }

@@ -14,7 +14,7 @@ use super::check_pool::{CheckError, CheckLimits, CheckPool};
 
 /// The largest value, in bytes, that is checked on the thread that handles the request: a few hundred microseconds'
 /// work. Larger ones are checked on another thread, so that no other request waits.
-const MAX_INLINE_CHECK_BYTES: usize = 64 * 1024;
+const MAX_INLINE_CHECK_BYTES: usize = 128 * 1024;
 
 /// A tool's arguments: the text of an object without duplicate keys.
 #[derive(Debug, Clone)]

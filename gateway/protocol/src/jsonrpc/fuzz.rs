@@ -1,6 +1,6 @@
 //! Properties of the parser that hold for all input, as a plain function for the seeded tests and for fuzzers.
 
-use serde_json::value::RawValue;
+use crate::json::JsonPart;
 
 use super::{
     Incoming, MalformedMessage, Message, MessageOutline, MessageScanner, MessageText, MissingId,
@@ -40,12 +40,14 @@ pub fn fuzz_one(bytes: &[u8]) {
 fn write(message: &Message<'_>) -> Vec<u8> {
     let mut out = Vec::new();
     match message {
-        Message::Request(Request { id, method, params }) => write_request(&mut out, id, method, *params),
+        Message::Request(Request { id, method, params }) => {
+            write_request(&mut out, id, method, params.map(JsonPart::to_json).as_ref())
+        }
         Message::Notification(Notification { method, params }) => {
-            write_notification(&mut out, method, *params)
+            write_notification(&mut out, method, params.map(JsonPart::to_json).as_ref())
         }
         Message::Response(Response { id: Some(id), outcome: Ok(result) }) => {
-            write_result(&mut out, id, result)
+            write_result(&mut out, id, &result.to_json())
         }
         // The gateway's own messages always have an id; the peer's might not.
         Message::Response(Response { id: None, outcome: Ok(result) }) => {
@@ -72,7 +74,7 @@ fn round_trip(message: &Message<'_>, limits: ParseLimits) {
 }
 
 fn same(a: &Message<'_>, b: &Message<'_>) {
-    let text = |raw: Option<&RawValue>| raw.map(|raw| raw.get().replace(['\n', '\r'], " "));
+    let text = |part: Option<JsonPart<'_>>| part.map(|part| part.get().replace(['\n', '\r'], " "));
     match (a, b) {
         (Message::Request(a), Message::Request(b)) => {
             assert_eq!(a.id, b.id);
@@ -87,8 +89,8 @@ fn same(a: &Message<'_>, b: &Message<'_>) {
         (Message::Response(a), Message::Response(b)) => {
             assert_eq!(a.id, b.id);
             assert_eq!(
-                a.outcome.as_ref().map(|raw| text(Some(raw))),
-                b.outcome.as_ref().map(|raw| text(Some(raw)))
+                a.outcome.as_ref().map(|part| text(Some(*part))),
+                b.outcome.as_ref().map(|part| text(Some(*part)))
             );
         }
         (Message::Request(_) | Message::Notification(_) | Message::Response(_), _) => {
@@ -106,5 +108,5 @@ fn answer(malformed: &MalformedMessage, limits: ParseLimits) {
         panic!("our own error can't be parsed")
     };
     assert_eq!(back.id, malformed.id);
-    assert_eq!(back.outcome.map(RawValue::get), Err(malformed.error.clone()));
+    assert_eq!(back.outcome.map(JsonPart::get), Err(malformed.error.clone()));
 }

@@ -5,9 +5,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use serde_json::value::RawValue;
-
-use super::read::string;
+use crate::json::string_value;
 
 /// The id of a request.
 ///
@@ -45,20 +43,19 @@ impl Id {
     /// The longest token, in bytes. Ids are kept while requests run, and printed in logs.
     pub const MAX_BYTES: usize = 1024;
 
-    /// Reads an id.
+    /// Reads an id from its token, which is valid JSON.
     ///
     /// An integer can be written with an empty fraction (`1.0`), as serializers without integers do.
     ///
     /// # Errors
     /// The value is neither a string nor a 64-bit integer, or is longer than [`Id::MAX_BYTES`].
-    pub fn from_raw(raw: &RawValue) -> Result<Self, IdError> {
-        let token = raw.get();
+    pub fn from_token(token: &str) -> Result<Self, IdError> {
         if token.len() > Self::MAX_BYTES {
             return Err(if token.starts_with('"') { IdError::TooLong } else { IdError::Type });
         }
         match token.as_bytes().first() {
             Some(b'"') => {
-                let unescaped = match string(raw) {
+                let unescaped = match string_value(token) {
                     Some(Cow::Owned(text)) => Some(text.into()),
                     // Without escapes, or with half of a surrogate pair: its token is compared.
                     Some(Cow::Borrowed(_)) | None => None,

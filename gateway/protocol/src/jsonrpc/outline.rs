@@ -133,7 +133,7 @@ impl MessageScanner {
             self.at += 1;
             // Most bytes are in strings of `params`, where only two of them have a meaning.
             if self.string == StringState::Inside && !self.keeps_text() {
-                let skipped = rest.iter().position(|byte| matches!(byte, b'"' | b'\\')).unwrap_or(rest.len());
+                let skipped = memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
                 rest = &rest[skipped..];
                 self.at += skipped;
             }
@@ -315,7 +315,7 @@ impl OpenMessage {
 
     fn id(&self) -> Option<(Id, Range<usize>)> {
         let raw = serde_json::from_slice::<&RawValue>(&self.id).ok()?;
-        let id = Id::from_raw(raw).ok()?;
+        let id = Id::from_token(raw.get()).ok()?;
         Some((id, self.id_start..self.id_start + self.id.len()))
     }
 }

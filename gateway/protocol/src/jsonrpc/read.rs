@@ -4,46 +4,61 @@
 //! their digits, unknown members are ignored and duplicate ones rejected.
 
 use std::borrow::Cow;
+use std::convert::Infallible;
 use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::json::{self, Json};
+use crate::json::{self, Json, JsonPart};
 
 use super::outline::{MessageOutline, ScannedMessage};
-use super::scan::check_depth;
 use super::{
-    ErrorObject, Id, IdError, Incoming, MalformedMessage, Message, MessageKind, Notification, ParseLimits,
-    Request, Response,
+    ErrorObject, Id, IdError, Incoming, MAX_DEPTH, MalformedMessage, Message, MessageKind, Notification,
+    ParseLimits, Request, Response,
 };
 
 /// The bytes of one line or one body, with `\ufffd` for lone surrogates: programs that cut text by UTF-16 code units,
 /// such as those in JavaScript, send them, and their users want the call to work. Ids are kept, because they are
 /// returned exactly as received.
 #[derive(Debug)]
-pub struct MessageText<'a>(Cow<'a, [u8]>);
+pub struct MessageText<'a>(ReceivedText<'a>);
+
+#[derive(Debug)]
+enum ReceivedText<'a> {
+    /// Text that has passed the strict check, as nearly all messages do.
+    Strict(JsonPart<'a>),
+    /// Any other bytes.
+    Unchecked(Cow<'a, [u8]>),
+}
 
 impl<'a> MessageText<'a> {
-    /// Borrows the bytes, except if they contain a lone surrogate.
+    /// Borrows the bytes, except if they contain a lone surrogate. A leading byte order mark is skipped.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
-        match std::str::from_utf8(bytes).map(json::replace_lone_surrogates) {
+        let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+        let text = std::str::from_utf8(bytes);
+        if let Ok(text) = text
+            && let Some(accepted) = JsonPart::accept(text)
+        {
+            return Self(ReceivedText::Strict(accepted));
+        }
+        Self(ReceivedText::Unchecked(match text.map(json::replace_lone_surrogates) {
             Ok(Cow::Owned(replaced)) => {
                 let mut replaced = replaced.into_bytes();
                 for (_, id) in MessageOutline::of(bytes).messages.into_iter().filter_map(|message| message.id)
                 {
                     replaced[id.clone()].copy_from_slice(&bytes[id]);
                 }
-                Self(Cow::Owned(replaced))
+                Cow::Owned(replaced)
             }
-            Ok(Cow::Borrowed(_)) | Err(_) => Self(Cow::Borrowed(bytes)),
-        }
+            Ok(Cow::Borrowed(_)) | Err(_) => Cow::Borrowed(bytes),
+        }))
     }
 }
 
-/// Parses one line or one body. A leading byte order mark is skipped.
+/// Parses one line or one body.
 ///
 /// In a batch with an invalid message, the others are read nevertheless.
 ///
@@ -51,8 +66,11 @@ impl<'a> MessageText<'a> {
 /// The input as a whole is invalid: it isn't UTF-8 or JSON ([`PARSE_ERROR`](super::PARSE_ERROR)), an empty batch, or
 /// something other than a message ([`INVALID_REQUEST`](super::INVALID_REQUEST)).
 pub fn parse<'a>(text: &'a MessageText<'_>, limits: ParseLimits) -> Result<Incoming<'a>, MalformedMessage> {
-    let bytes = text.0.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&text.0);
-    match parse_top_level(bytes, limits) {
+    let (bytes, top_level) = match &text.0 {
+        ReceivedText::Strict(part) => (part.get().as_bytes(), Ok(TopLevel::of(*part, limits))),
+        ReceivedText::Unchecked(bytes) => (&**bytes, parse_top_level(bytes, limits)),
+    };
+    match top_level {
         Ok(TopLevel::Single(entry)) => entry.check().map(Incoming::Single),
         Ok(TopLevel::Batch(_, 0)) => Err(invalid_message("a batch must not be empty")),
         Ok(TopLevel::Batch(_, count)) if count > limits.max_batch => {
@@ -111,7 +129,11 @@ fn are_separated(bytes: &[u8], messages: &[ScannedMessage]) -> bool {
 fn parse_top_level(bytes: &[u8], limits: ParseLimits) -> Result<TopLevel<'_>, ErrorObject> {
     let text = std::str::from_utf8(bytes)
         .map_err(|error| parse_failure(format_args!("UTF-8: invalid byte at {}", error.valid_up_to())))?;
-    check_depth(text).map_err(|flaw| parse_failure(format_args!("readable JSON: {flaw}")))?;
+    if let Some(at) = json::find_too_deep(text, MAX_DEPTH) {
+        return Err(parse_failure(format_args!(
+            "readable JSON: it is nested deeper than {MAX_DEPTH} levels at byte {at}"
+        )));
+    }
     let mut deserializer = serde_json::Deserializer::from_str(text);
     TopLevelSeed { limits }
         .deserialize(&mut deserializer)
@@ -127,13 +149,9 @@ fn invalid_message(why: impl Into<String>) -> MalformedMessage {
     MalformedMessage { id: None, error: ErrorObject::invalid_request(why), kind: MessageKind::Unknown }
 }
 
-/// The characters of a JSON string, borrowed if it has no escapes. `None` for other values.
-pub(super) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
-    let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
-    if inner.contains('\\') {
-        return serde_json::from_str(raw.get()).ok().map(Cow::Owned);
-    }
-    Some(Cow::Borrowed(inner))
+/// The characters of a string. `None` for other values.
+fn string(part: JsonPart<'_>) -> Option<Cow<'_, str>> {
+    json::string_value(part.get())
 }
 
 /// The top level: one value, or the first values of an array and the number of all.
@@ -151,12 +169,12 @@ enum BatchEntry<'a> {
 /// The members of a message, not validated.
 #[derive(Default)]
 struct MessageMembers<'a> {
-    jsonrpc: Option<&'a RawValue>,
-    id: Option<&'a RawValue>,
-    method: Option<&'a RawValue>,
-    params: Option<&'a RawValue>,
-    result: Option<&'a RawValue>,
-    error: Option<&'a RawValue>,
+    jsonrpc: Option<JsonPart<'a>>,
+    id: Option<JsonPart<'a>>,
+    method: Option<JsonPart<'a>>,
+    params: Option<JsonPart<'a>>,
+    result: Option<JsonPart<'a>>,
+    error: Option<JsonPart<'a>>,
     /// A duplicate member.
     duplicate: Option<MemberName>,
 }
@@ -175,6 +193,10 @@ enum MemberName {
 impl MemberName {
     const ALL: [Self; 6] = [Self::Jsonrpc, Self::Id, Self::Method, Self::Params, Self::Result, Self::Error];
 
+    fn find(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|member| member.as_str() == name)
+    }
+
     fn as_str(self) -> &'static str {
         match self {
             Self::Jsonrpc => "jsonrpc",
@@ -187,7 +209,40 @@ impl MemberName {
     }
 }
 
+impl<'a> TopLevel<'a> {
+    /// Reads text that has passed the strict check.
+    fn of(part: JsonPart<'a>, limits: ParseLimits) -> Self {
+        if !part.get().starts_with('[') {
+            return Self::Single(BatchEntry::of(part));
+        }
+        let mut entries = Vec::new();
+        let mut count = 0;
+        let Ok::<(), Infallible>(()) = part.visit_elements(|entry| {
+            if count < limits.max_batch {
+                entries.push(BatchEntry::of(entry));
+            }
+            count += 1;
+            Ok(())
+        });
+        Self::Batch(entries, count)
+    }
+}
+
 impl<'a> BatchEntry<'a> {
+    fn of(part: JsonPart<'a>) -> Self {
+        if !part.get().starts_with('{') {
+            return Self::Other;
+        }
+        let mut envelope = MessageMembers::default();
+        let Ok::<(), Infallible>(()) = part.visit_members(|name, value| {
+            if let Some(member) = MemberName::find(&name) {
+                envelope.put(member, value);
+            }
+            Ok(())
+        });
+        Self::Object(envelope)
+    }
+
     fn check(self) -> Result<Message<'a>, MalformedMessage> {
         match self {
             Self::Object(envelope) => envelope.check(),
@@ -198,7 +253,7 @@ impl<'a> BatchEntry<'a> {
 
 impl<'a> MessageMembers<'a> {
     /// Keeps a member's value. A duplicate is only noted, so that the rest is still read.
-    fn put(&mut self, member: MemberName, value: &'a RawValue) {
+    fn put(&mut self, member: MemberName, value: JsonPart<'a>) {
         let slot = match member {
             MemberName::Jsonrpc => &mut self.jsonrpc,
             MemberName::Id => &mut self.id,
@@ -214,7 +269,7 @@ impl<'a> MessageMembers<'a> {
     }
 
     fn check(self) -> Result<Message<'a>, MalformedMessage> {
-        let id = self.id.map(Id::from_raw);
+        let id = self.id.map(|id| Id::from_token(id.get()));
         let readable = match &id {
             Some(Ok(id)) if self.duplicate != Some(MemberName::Id) => Some(id.clone()),
             Some(Ok(_) | Err(_)) | None => None,
@@ -290,7 +345,7 @@ impl<'a> MessageMembers<'a> {
 }
 
 /// Reads the `error` member of a response.
-fn error_object(raw: &RawValue) -> Result<ErrorObject, serde_json::Error> {
+fn error_object(part: JsonPart<'_>) -> Result<ErrorObject, serde_json::Error> {
     #[derive(Deserialize)]
     struct Members {
         code: i32,
@@ -298,7 +353,7 @@ fn error_object(raw: &RawValue) -> Result<ErrorObject, serde_json::Error> {
         #[serde(default)]
         data: Option<Json>,
     }
-    let Members { code, message, data } = serde_json::from_str(raw.get())?;
+    let Members { code, message, data } = serde_json::from_str(part.get())?;
     Ok(ErrorObject { code, message, data })
 }
 
@@ -403,7 +458,7 @@ impl<'a> Visitor<'a> for MessageSeed {
         while let Some(member) = members.next_key_seed(MemberNameSeed)? {
             let value = members.next_value::<&'a RawValue>()?;
             if let Some(member) = member {
-                envelope.put(member, value);
+                envelope.put(member, value.into());
             }
         }
         Ok(BatchEntry::Object(envelope))
@@ -426,6 +481,6 @@ impl Visitor<'_> for MemberNameSeed {
     }
 
     fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
-        Ok(MemberName::ALL.into_iter().find(|member| member.as_str() == name))
+        Ok(MemberName::find(name))
     }
 }

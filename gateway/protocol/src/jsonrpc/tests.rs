@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::*;
-use crate::json::Json;
+use crate::json::{Json, JsonPart};
 
 const LIMITS: ParseLimits = ParseLimits { max_batch: 3 };
 
@@ -25,10 +25,10 @@ fn seen(bytes: &[u8]) -> String {
 fn message_seen(message: &Message<'_>) -> String {
     match message {
         Message::Request(it) => {
-            format!("request {} {} {}", it.id, it.method, it.params.map_or("-", RawValue::get))
+            format!("request {} {} {}", it.id, it.method, it.params.map_or("-", JsonPart::get))
         }
         Message::Notification(it) => {
-            format!("notification {} {}", it.method, it.params.map_or("-", RawValue::get))
+            format!("notification {} {}", it.method, it.params.map_or("-", JsonPart::get))
         }
         Message::Response(it) => {
             let id = it.id.as_ref().map_or("-", Id::as_json);
@@ -291,7 +291,7 @@ fn limits_the_depth_of_raw_text() {
 
 #[test]
 fn compares_ids_by_value_and_returns_their_token() {
-    let id = |token: &str| Id::from_raw(&RawValue::from_string(token.to_owned()).unwrap()).unwrap();
+    let id = |token: &str| Id::from_token(token).unwrap();
     assert_eq!(id(r#""\u0041""#), id(r#""A""#));
     assert_eq!(id(r#""\u0041""#), Id::string("A"));
     assert_eq!(Id::string("a\"b"), id(r#""a\"b""#));
@@ -323,7 +323,7 @@ fn error_messages_name_the_problem() {
 
 #[test]
 fn writers_append_one_line() {
-    let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
+    let raw = |text: &str| Json::parse(text).unwrap();
     let write = |write: &dyn Fn(&mut Vec<u8>)| {
         let mut out = b"before ".to_vec();
         write(&mut out);

@@ -1,8 +1,11 @@
 //! Writes messages as bytes: each writer appends one JSON text without raw line breaks and without a line end.
 
-use serde_json::value::RawValue;
+use crate::json::{Json, push_string};
 
 use super::{ErrorObject, Id};
+
+/// The length of a response without its id and result, rounded up.
+const ENVELOPE_BYTES: usize = 40;
 
 /// The id in the answer to a request whose id couldn't be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,12 +17,12 @@ pub enum MissingId {
 }
 
 /// Appends a response with a result. The result's text is copied unchanged.
-pub fn write_result(out: &mut Vec<u8>, id: &Id, result: &RawValue) {
-    out.reserve(result.get().len() + id.as_json().len() + 40);
+pub fn write_result(out: &mut Vec<u8>, id: &Id, result: &Json) {
+    out.reserve_exact(result.get().len() + id.as_json().len() + ENVELOPE_BYTES);
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     out.extend_from_slice(id.as_json().as_bytes());
     out.extend_from_slice(b",\"result\":");
-    splice(out, result);
+    out.extend_from_slice(result.get().as_bytes());
     out.push(b'}');
 }
 
@@ -41,46 +44,37 @@ pub fn write_error(out: &mut Vec<u8>, id: Option<&Id>, unknown: MissingId, error
     quote(out, message);
     if let Some(data) = data {
         out.extend_from_slice(b",\"data\":");
-        splice(out, data.raw());
+        out.extend_from_slice(data.get().as_bytes());
     }
     out.extend_from_slice(b"}}");
 }
 
 /// Appends a notification.
-pub fn write_notification(out: &mut Vec<u8>, method: &str, params: Option<&RawValue>) {
+pub fn write_notification(out: &mut Vec<u8>, method: &str, params: Option<&Json>) {
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\"");
     write_call(out, method, params);
 }
 
 /// Appends a request.
-pub fn write_request(out: &mut Vec<u8>, id: &Id, method: &str, params: Option<&RawValue>) {
+pub fn write_request(out: &mut Vec<u8>, id: &Id, method: &str, params: Option<&Json>) {
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     out.extend_from_slice(id.as_json().as_bytes());
     write_call(out, method, params);
 }
 
 /// Writes the members that requests and notifications share: `method` and `params`.
-fn write_call(out: &mut Vec<u8>, method: &str, params: Option<&RawValue>) {
+fn write_call(out: &mut Vec<u8>, method: &str, params: Option<&Json>) {
     out.extend_from_slice(b",\"method\":");
     quote(out, method);
     if let Some(params) = params {
         out.extend_from_slice(b",\"params\":");
-        splice(out, params);
+        out.extend_from_slice(params.get().as_bytes());
     }
     out.push(b'}');
 }
 
 fn quote(out: &mut Vec<u8>, text: &str) {
-    serde_json::to_writer(out, text).expect("a vector takes every string");
-}
-
-/// Appends JSON text. Line breaks between its tokens (there are none inside) would end the line: they become spaces.
-fn splice(out: &mut Vec<u8>, raw: &RawValue) {
-    let start = out.len();
-    out.extend_from_slice(raw.get().as_bytes());
-    let is_break = |byte: u8| byte == b'\n' || byte == b'\r';
-    // Folding over all bytes instead of stopping at the first lets the compiler vectorise the loop.
-    if out[start..].iter().fold(false, |found, byte| found | is_break(*byte)) {
-        out[start..].iter_mut().filter(|byte| is_break(**byte)).for_each(|byte| *byte = b' ');
-    }
+    let mut quoted = String::new();
+    push_string(&mut quoted, text);
+    out.extend_from_slice(quoted.as_bytes());
 }

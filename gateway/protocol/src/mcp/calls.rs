@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::call::{
@@ -11,7 +10,7 @@ use crate::call::{
 };
 use crate::catalog::{Catalog, CatalogPlugin, HeaderArgument};
 use crate::dispatch::{Arguments, CompletionOwner, DispatchError, DispatchOutcome, Dispatcher};
-use crate::json;
+use crate::json::{self, Json};
 use crate::names::{Principal, PublicName};
 use crate::text::quotable;
 
@@ -22,7 +21,7 @@ use super::revision::{Feature, Revision};
 use super::structured::Wrapping;
 use super::{CacheScope, Method, Params, Protocol, RequestAnswer, RequestContext};
 
-type JsonResult = Result<Box<RawValue>, ProtocolError>;
+type JsonResult = Result<Json, ProtocolError>;
 
 /// `tools/call`
 pub(super) async fn call_tool(
@@ -219,7 +218,7 @@ pub(super) async fn complete(
     let revision = request_context.revision;
     let part = |object: &'static str, key: &str| {
         let member = params.get(object).and_then(|object| json::member(object, key));
-        member.and_then(|member| json::string_value(member.get())).ok_or_else(|| {
+        member.and_then(json::string_value).ok_or_else(|| {
             ProtocolError::params(&format!("/{object}/{key}"), &format!("`{object}.{key}` must be a string"))
         })
     };
@@ -242,7 +241,7 @@ pub(super) async fn complete(
     };
     let (argument, value) = (part("argument", "name")?, part("argument", "value")?);
     let others = params.get("context").and_then(|context| json::member(context, "arguments"));
-    let others = Params::strings(others.map(RawValue::get), "/context/arguments")?;
+    let others = Params::strings(others, "/context/arguments")?;
     let context = request_context.call_context(&params, &CallRound::default());
     let catalog = protocol.dispatcher.catalog();
     let completed =
@@ -324,7 +323,7 @@ impl Protocol {
         }
         let paths: Vec<_> = headers.iter().map(HeaderArgument::path).collect();
         let found = json::at_paths(params.get("arguments").unwrap_or_default(), &paths);
-        let values = found.into_iter().map(|text| text.map(RawValue::get).and_then(header_value));
+        let values = found.into_iter().map(|text| text.and_then(header_value));
         headers.iter().map(|argument| argument.name().to_owned()).zip(values).collect()
     }
 }

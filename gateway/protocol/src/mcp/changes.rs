@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use serde_json::value::RawValue;
 
 use crate::caller::Caller;
 use crate::catalog::{Catalog, ListKind};
@@ -36,7 +35,7 @@ pub struct NotificationStream {
     /// The first message: the subscriptions that the gateway accepted.
     pub acknowledgement: Vec<u8>,
     /// The result, sent if the gateway closes the stream.
-    pub result: Box<RawValue>,
+    pub result: Json,
 }
 
 impl NotificationStream {
@@ -154,7 +153,7 @@ fn notification(event: &ChangeEvent, subscription: Option<&Id>) -> Vec<u8> {
     let params = ChangeParams { filter: None, uri, subscription };
     let params = (uri.is_some() || subscription.is_some()).then(|| render(&params));
     let mut out = Vec::with_capacity(192);
-    jsonrpc::write_notification(&mut out, method, params.as_deref());
+    jsonrpc::write_notification(&mut out, method, params.as_ref());
     out
 }
 

@@ -100,13 +100,13 @@ fn level(text: &str) -> Option<LogLevel> {
 pub(super) fn client_info(text: &str) -> ClientInfo {
     let mut client = ClientInfo::default();
     let _: Result<(), ()> = json::visit_members(text, |key, value| {
-        let string = || json::string_value(value.get()).map(Cow::into_owned);
+        let string = || json::string_value(value).map(Cow::into_owned);
         match &*key {
             "name" => client.name = string().unwrap_or_default(),
             "version" => client.version = string().unwrap_or_default(),
             "title" => client.title = string(),
             _ if client.extra.len() < MAX_CLIENT_MEMBERS => {
-                client.extra.push((key.into_owned(), Json::from(value)));
+                client.extra.push((key.into_owned(), Json::parse(value).expect("a part of valid JSON")));
             }
             _ => {}
         }

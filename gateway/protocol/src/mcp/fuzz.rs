@@ -5,7 +5,7 @@ use jsonschema::json::Node as _;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::json;
+use crate::json::{self, JsonPart};
 use crate::tape::JsonTape;
 
 use super::envelope::{RequestEnvelope, is_stateless_claim};
@@ -23,7 +23,8 @@ const MAX_ERROR_MESSAGE_BYTES: usize = 2_000;
 /// The property is violated.
 pub fn fuzz_params(bytes: &[u8]) {
     let Ok(raw) = serde_json::from_slice::<&RawValue>(bytes) else { return };
-    let params = match Params::read(Some(raw)) {
+    let part = JsonPart::accept(raw.get()).unwrap_or(raw.into());
+    let params = match Params::read(Some(part)) {
         Ok(params) => params,
         Err(error) => return check_error(&error),
     };

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use serde_json::value::RawValue;
 
 use crate::call::{Capabilities, ClientInfo};
 use crate::catalog::Catalog;
@@ -81,16 +80,16 @@ impl InitializeParams {
 impl Protocol {
     /// The result of `initialize`.
     #[must_use]
-    pub fn initialize(&self, greeting: &InitializeParams) -> Box<RawValue> {
+    pub fn initialize(&self, greeting: &InitializeParams) -> Json {
         self.server_description(greeting.revision, None)
     }
 
     /// The result of `server/discover`.
-    pub(super) fn discover(&self, revision: Revision) -> Box<RawValue> {
+    pub(super) fn discover(&self, revision: Revision) -> Json {
         self.server_description(revision, Some(self.cache_scope))
     }
 
-    fn server_description(&self, revision: Revision, scope: Option<CacheScope>) -> Box<RawValue> {
+    fn server_description(&self, revision: Revision, scope: Option<CacheScope>) -> Json {
         let instructions = instructions(&self.dispatcher.catalog());
         render(&ServerDescription { identity: &self.identity, revision, instructions, scope })
     }

@@ -15,7 +15,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Map;
-use serde_json::value::RawValue;
 
 use crate::call::{CallContext, CallError, InputNeeded, InputRequest, Outcome};
 use crate::catalog::{Catalog, CatalogPlugin};
@@ -98,7 +97,7 @@ pub enum RoundsOutcome<T> {
     /// A result.
     Done(T),
     /// Questions to the client, as the JSON text of a result.
-    Questions(Box<RawValue>),
+    Questions(Json),
 }
 
 /// The pending answer to a question.

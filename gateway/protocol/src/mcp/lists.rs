@@ -4,9 +4,7 @@
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use serde_json::value::RawValue;
-
-use crate::json;
+use crate::json::{self, Json};
 
 use super::errors::ProtocolError;
 use super::params::Params;
@@ -24,7 +22,7 @@ pub(super) use page::{read_cursor, write_cursor};
 #[derive(Debug, Default)]
 struct RenderedLists {
     generation: u64,
-    bodies: [[OnceLock<Arc<RawValue>>; 4]; Revision::ALL.len()],
+    bodies: [[OnceLock<Arc<Json>>; 4]; Revision::ALL.len()],
     sorted: [OnceLock<SortedItems>; 4],
 }
 
@@ -64,7 +62,7 @@ impl Protocol {
         let fits = |size: NonZeroU32| page::count(&catalog, kind) <= size.get() as usize;
         if after.is_none() && page_size.is_none_or(fits) {
             let slot = &rendered.bodies[request_context.revision as usize][kind as usize];
-            return Ok(RequestAnswer::Shared(Arc::clone(slot.get_or_init(|| Arc::from(list(None, None))))));
+            return Ok(RequestAnswer::Shared(Arc::clone(slot.get_or_init(|| Arc::new(list(None, None))))));
         }
         let sorted = rendered.sorted[kind as usize].get_or_init(|| SortedItems::new(&catalog, kind));
         let Page { items, last } = sorted.page(&catalog, kind, after.as_deref(), page_size);

@@ -7,11 +7,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use serde_json::value::RawValue;
-
 use crate::call::LogLevel;
 use crate::caller_budget::BudgetShare;
-use crate::json::{self, Json};
+use crate::json::{self, Json, JsonPart};
 use crate::text::quotable;
 
 use super::errors::ProtocolError;
@@ -66,11 +64,11 @@ impl Params {
     ///
     /// # Errors
     /// -32602: the parameters aren't an object, or have a duplicate key.
-    pub fn read(raw: Option<&RawValue>) -> Result<Self, ProtocolError> {
-        let Some(raw) = raw else { return Ok(Self::default()) };
-        json::check_strict(raw.get())
+    pub fn read(part: Option<JsonPart<'_>>) -> Result<Self, ProtocolError> {
+        let Some(part) = part else { return Ok(Self::default()) };
+        let text = part
+            .to_strict_json()
             .map_err(|error| ProtocolError::params("", &format!("`params` can't be read: {error}")))?;
-        let text = Json::from(raw);
         if !text.is_object() {
             return Err(ProtocolError::params("", "`params` must be an object"));
         }
@@ -158,8 +156,8 @@ impl Params {
                 let message = format!("at most {MAX_STRING_ARGUMENTS} arguments are allowed");
                 return Err(ProtocolError::params(at, &message));
             }
-            let Some(string) = json::string_value(value.get()) else {
-                let kind = json::type_of_text(value.get());
+            let Some(string) = json::string_value(value) else {
+                let kind = json::type_of_text(value);
                 return Err(ProtocolError::params(
                     &format!("{at}/{}", json::pointer_step(&key)),
                     &format!("`{}` must be a string, not {kind}", quotable(&key)),
@@ -175,7 +173,7 @@ impl Params {
 /// The positions in `text` of the members of `object`, which is a part of it.
 fn member_spans<const N: usize>(text: &str, object: &str, keys: [&str; N]) -> MemberSpans<N> {
     json::members(object, keys).map(|member| {
-        let member = member?.get();
+        let member = member?;
         let start = member.as_ptr().addr() - text.as_ptr().addr();
         Some(start..start + member.len())
     })

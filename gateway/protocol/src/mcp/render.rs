@@ -5,8 +5,8 @@
 //! have are left out, absent members are never written as `null`, and unsupported kinds of content become text.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use serde_json::value::RawValue;
 
+use crate::json::{self, Json};
 use crate::manifest::{Annotations, Icon, IconTheme, JsonMembers, Role};
 
 use super::revision::{Feature, Revision};
@@ -55,8 +55,8 @@ impl<'a, T: ?Sized> View<'a, T> {
 }
 
 /// The text of any view as JSON.
-pub(super) fn render(value: &impl Serialize) -> Box<RawValue> {
-    serde_json::value::to_raw_value(value).expect("views have text keys and no fallible parts")
+pub(super) fn render(value: &impl Serialize) -> Json {
+    json::to_json(value).expect("views have text keys and no fallible parts")
 }
 
 /// Writes an optional member.

@@ -64,7 +64,7 @@ pub(super) fn plain_properties(schema: &Json) -> Json {
 
 /// Works on the text, because every call needs it.
 fn has_object_root(schema: &Json) -> bool {
-    json::member(schema.get(), "type").is_some_and(|kind| kind.get() == r#""object""#)
+    json::member(schema.get(), "type").is_some_and(|kind| kind == r#""object""#)
 }
 
 /// Reports whether the schema resolves its references against a base address of its own.

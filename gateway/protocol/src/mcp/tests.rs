@@ -338,7 +338,7 @@ fn rejects_oversized_client_information() {
         let params =
             json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client });
         let raw = serde_json::value::to_raw_value(&params).unwrap();
-        InitializeParams::read(&Params::read(Some(&raw)).unwrap()).map_err(|error| error.error)
+        InitializeParams::read(&Params::read(Some((&*raw).into())).unwrap()).map_err(|error| error.error)
     };
     let icons =
         json!({ "name": "c", "version": "1", "icons": [{ "src": format!("data:,{}", "x".repeat(60_000)) }] });
@@ -373,7 +373,7 @@ fn limits_lists_of_small_values() {
     for (token, is_kept) in [("x".repeat(1_000), true), ("x".repeat(1_100), false)] {
         let params = json!({ "_meta": { "progressToken": token } });
         let raw = serde_json::value::to_raw_value(&params).unwrap();
-        let prefs = NotificationPrefs::read(&Params::read(Some(&raw)).unwrap(), None);
+        let prefs = NotificationPrefs::read(&Params::read(Some((&*raw).into())).unwrap(), None);
         assert_eq!(prefs.is_empty(), !is_kept);
     }
 }
@@ -383,13 +383,13 @@ fn reads_parameters_as_written() {
     let text =
         "{\n\"name\" : \"a\\u0062\",\r\n\"arguments\":{ \"n\" : 1.50 },\"_meta\": {\"progressToken\": 7}}";
     let raw: Box<serde_json::value::RawValue> = serde_json::from_str(text).unwrap();
-    let params = Params::read(Some(&raw)).unwrap();
+    let params = Params::read(Some((&*raw).into())).unwrap();
     assert_eq!(params.string("name").unwrap(), "ab");
     assert_eq!(params.get("arguments"), Some(r#"{ "n" : 1.50 }"#));
     assert_eq!((params.meta("progressToken"), params.get("uri")), (Some("7"), None));
     assert!(!params.text().contains(['\n', '\r']));
     for text in [r#"{"x":{"a":1,"\u0061":2}}"#, "[]", "1e999"] {
         let raw: Box<serde_json::value::RawValue> = serde_json::from_str(text).unwrap();
-        assert_eq!(Params::read(Some(&raw)).unwrap_err().error.code, -32602, "{text}");
+        assert_eq!(Params::read(Some((&*raw).into())).unwrap_err().error.code, -32602, "{text}");
     }
 }

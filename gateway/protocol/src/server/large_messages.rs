@@ -12,7 +12,7 @@ use crate::caller::Caller;
 use crate::caller_budget::{BudgetShare, CallerBudget};
 
 /// The largest message that is read like any other task, in bytes.
-const MAX_INLINE_BYTES: usize = 64 * 1024;
+const MAX_INLINE_BYTES: usize = 128 * 1024;
 
 /// The turns of callers whose large messages are read.
 #[derive(Debug)]

@@ -169,7 +169,7 @@ pub(super) fn receive_notification(
         _ => return,
     };
     let id = notification.params.and_then(|params| json::member(params.get(), member));
-    if let Some(id) = id.and_then(|raw| Id::from_raw(raw).ok()) {
+    if let Some(id) = id.and_then(|token| Id::from_token(token).ok()) {
         in_flight.cancel(&id);
     }
 }

@@ -122,7 +122,7 @@ impl PendingRequests {
     pub fn receive_response(&self, answer: &Response<'_>) {
         if let Some(id) = &answer.id {
             self.resolve(id, || match &answer.outcome {
-                Ok(result) => Ok(Json::from(*result)),
+                Ok(result) => Ok(result.to_json()),
                 Err(refusal) => Err(QuestionError::Refused(refusal.clone())),
             });
         }
@@ -170,7 +170,7 @@ impl ClientRequester {
     async fn answer(&self, method: &str, params: Option<&Json>) -> Result<Json, QuestionError> {
         let mut question = self.question()?;
         let mut message = Vec::with_capacity(256);
-        jsonrpc::write_request(&mut message, &question.id, method, params.map(Json::raw));
+        jsonrpc::write_request(&mut message, &question.id, method, params);
         self.out.send(SideMessage::Request(message)).await.map_err(|_| QuestionError::Closed)?;
         question.withdrawal = Some("the request that asked was cancelled");
         let answer = tokio::select! {
@@ -224,7 +224,7 @@ impl Drop for OpenClientRequest<'_> {
         let id: serde_json::Value = serde_json::from_str(self.id.as_json()).expect("an id is JSON");
         let params = Json::from_value(&json!({ "requestId": id, "reason": reason }));
         let mut message = Vec::with_capacity(128);
-        jsonrpc::write_notification(&mut message, "notifications/cancelled", Some(params.raw()));
+        jsonrpc::write_notification(&mut message, "notifications/cancelled", Some(&params));
         if self.requester.out.try_send(SideMessage::Withdrawal(message)).is_err() {
             tracing::debug!("question not withdrawn: the client reads too slowly");
         }

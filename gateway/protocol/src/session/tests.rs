@@ -22,7 +22,7 @@ fn asked_greeting() -> InitializeParams {
 fn greeting_with(capabilities: &serde_json::Value) -> InitializeParams {
     let initialize = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "c", "version": "1"}});
     let raw = serde_json::value::to_raw_value(&initialize).unwrap();
-    InitializeParams::read(&Params::read(Some(&raw)).unwrap()).unwrap()
+    InitializeParams::read(&Params::read(Some((&*raw).into())).unwrap()).unwrap()
 }
 
 fn listener() -> ChangeListener {

@@ -59,6 +59,11 @@ pub(super) fn equals_node(a: TapeNode<'_>, b: TapeNode<'_>) -> bool {
         }
         (b'"', b'"') => a.string() == b.string(),
         (first, other) => match (a.number(), b.number()) {
+            (Some(x), Some(y)) if x.is_f64() && y.is_f64() => match (a.integer_text(), b.integer_text()) {
+                // Integers outside the range of 64 bits are read as floats, which would round them.
+                (Some(a), Some(b)) => a == b,
+                (Some(_), None) | (None, Some(_)) | (None, None) => is_same_number(x, y),
+            },
             (Some(a), Some(b)) => is_same_number(a, b),
             (Some(_), None) | (None, Some(_)) => false,
             (None, None) => first == other,

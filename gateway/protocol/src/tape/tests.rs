@@ -96,6 +96,14 @@ fn finds_equal_elements() {
         ("[0,-0.0]".to_owned(), false),
         (r#"[{"a":1,"b":[2]},{"b":[2.0],"a":1}]"#.to_owned(), false),
         (r#"[{"a":1},{"a":1,"b":2},"1",1,true,null,[1],[1,1]]"#.to_owned(), true),
+        // Integers above 2^64, which are the same as floats.
+        ("[18446744073709551616,18446744073709551617,-18446744073709551617]".to_owned(), true),
+        ("[18446744073709551617,1,18446744073709551617]".to_owned(), false),
+        ("[18446744073709551616,1.8446744073709551616e19]".to_owned(), false),
+        (
+            format!("[{},18446744073709551617]", numbers("18446744073709551616").trim_matches(['[', ']'])),
+            true,
+        ),
         (numbers("\"1\""), true),
         (numbers("4.999e3"), false),
         (numbers("-1"), true),
@@ -105,6 +113,23 @@ fn finds_equal_elements() {
     ] {
         let tape = JsonTape::read(&text).unwrap();
         assert_eq!(tape.root().as_array().unwrap().is_unique(), is_unique, "{}", &text[..text.len().min(80)]);
+    }
+}
+
+#[test]
+fn sorts_keys_with_escapes_by_their_characters() {
+    let written: Vec<_> = (0..2_000).map(|at| format!("\"\\u{:04x}{at}\":{at}", at * 31 % 0xD7FF)).collect();
+    let text = format!("{{{},\"\\ud83d\\ude00\":-1,\"\\uffff\":-2}}", written.join(","));
+    let parsed: serde_json::Map<String, Value> = serde_json::from_str(&text).unwrap();
+    let tape = JsonTape::read(&text).unwrap();
+    let object = tape.root().container().unwrap();
+    let mut names: Vec<_> = parsed.keys().cloned().collect();
+    names.sort_unstable();
+    let sorted: Vec<_> =
+        object.sorted_members().map(|(name, _)| name.string().unwrap().into_owned()).collect();
+    assert_eq!(sorted, names);
+    for (name, value) in &parsed {
+        assert!(equals(object.member(name).unwrap(), value), "{name}");
     }
 }
 

@@ -12,7 +12,6 @@ use moongate_protocol::mcp::{
     CacheScope, Identity, Params, Protocol, ProtocolOptions, RequestContext, RequestError, Revision,
     RoundsOutcome, SealingKey,
 };
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -87,7 +86,7 @@ impl LocalCall {
         more: &RoundInput,
     ) -> Result<RoundResult<ToolResult>, LocalCallError> {
         let params = request_params(tool, arguments, more).map_err(LocalCallError::Process)?;
-        let params = Params::read(Some(&*params)).map_err(RequestError::Protocol)?;
+        let params = Params::read(Some((&params).into())).map_err(RequestError::Protocol)?;
         let called = self
             .protocol
             .call_tool_in_process(&self.catalog, &self.request_context, &params, self.grant_report.clone())
@@ -103,7 +102,7 @@ impl LocalCall {
 }
 
 /// The JSON of a request's parameters, which contains the arguments unchanged.
-fn request_params(tool: &str, arguments: &Json, more: &RoundInput) -> Result<Box<RawValue>> {
+fn request_params(tool: &str, arguments: &Json, more: &RoundInput) -> Result<Json> {
     let mut members = Map::from_iter([("name".to_owned(), Value::from(tool))]);
     if let Some(state) = &more.state {
         members.insert("requestState".to_owned(), Value::from(state.as_str()));
@@ -112,5 +111,5 @@ fn request_params(tool: &str, arguments: &Json, more: &RoundInput) -> Result<Box
     let others = Value::Object(members).to_string();
     let others = others.strip_prefix('{').context("the JSON of an object starts with a brace")?;
     let text = format!("{{\"arguments\":{},{others}", arguments.get());
-    Ok(RawValue::from_string(text)?)
+    Ok(Json::parse(text)?)
 }

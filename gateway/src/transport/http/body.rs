@@ -142,7 +142,7 @@ pub(super) async fn read_message(
         let collected = match memory.grow_to(length) {
             Ok(()) => {
                 let reserve = |length| memory.grow_to(length);
-                timeout(BODY_TIMEOUT, collect(&mut stream, most, reserve)).await
+                timeout(BODY_TIMEOUT, collect(&mut stream, length, most, reserve)).await
             }
             Err(error) => Ok(Err(error.into())),
         };
@@ -173,7 +173,7 @@ pub(super) async fn read_message(
 pub(crate) async fn read(headers: &HeaderMap, body: Body, most: usize) -> Result<Bytes, Rejection> {
     let mut stream = body.into_data_stream();
     if !has_length_above(headers, most) {
-        match timeout(BODY_TIMEOUT, collect(&mut stream, most, |_| Ok(()))).await {
+        match timeout(BODY_TIMEOUT, collect(&mut stream, 0, most, |_| Ok(()))).await {
             Ok(Ok(Collected::Complete(body))) => return Ok(body),
             Ok(Ok(Collected::TooLarge(_))) => {}
             Ok(Err(rejection)) => return Err(rejection),
@@ -199,9 +199,11 @@ enum Collected {
     TooLarge([Bytes; 2]),
 }
 
-/// Reads a body. `reserve` gets the length with the next piece.
+/// Reads a body. `expected` is its length as announced, for which memory is reserved, or 0. `reserve` gets the length
+/// with the next piece.
 async fn collect(
     stream: &mut BodyDataStream,
+    expected: usize,
     most: usize,
     mut reserve: impl FnMut(usize) -> Result<(), TooManyLargeRequests>,
 ) -> Result<Collected, Rejection> {
@@ -218,7 +220,7 @@ async fn collect(
             Some(whole) => whole.extend_from_slice(&piece),
             None if first.is_empty() => first = piece, // most bodies come in one piece and aren't copied
             None => {
-                let mut joined = BytesMut::with_capacity((first.len() + piece.len()) * 2);
+                let mut joined = BytesMut::with_capacity(expected.max((first.len() + piece.len()) * 2));
                 joined.extend_from_slice(&first);
                 joined.extend_from_slice(&piece);
                 whole = Some(joined);

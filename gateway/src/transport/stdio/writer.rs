@@ -17,6 +17,9 @@ const MAX_BATCH: usize = 64;
 /// The size from which collected responses are written, in bytes.
 const WRITE_BYTES: usize = 256 * 1024;
 
+/// The size from which a response is written without those before it, in bytes: a pipe takes hardly more at a time.
+const MIN_SEPARATE_BYTES: usize = 32 * 1024;
+
 /// A buffer that has grown larger isn't kept.
 const MAX_KEPT_BUFFER_BYTES: usize = 1024 * 1024;
 
@@ -81,9 +84,13 @@ where
     while answers.recv_many(&mut batch, MAX_BATCH).await > 0 {
         for OutgoingAnswer { text, unsent, permit } in batch.drain(..) {
             tap.sent(&text);
+            if !buffer.is_empty() && text.len() >= MIN_SEPARATE_BYTES {
+                write(&mut output, &mut buffer, &written).await?;
+                released.clear();
+            }
             released.push((unsent, permit));
             if buffer.is_empty() {
-                buffer = text; // usually the only response, which isn't copied
+                buffer = text; // the only response, or a large one, which isn't copied
             } else {
                 buffer.extend_from_slice(&text);
             }

@@ -4,7 +4,6 @@
 use std::collections::HashSet;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use serde_json::value::RawValue;
 
 use crate::catalog::ListKind;
 use crate::json;
@@ -43,7 +42,7 @@ impl ChangeFilter {
         };
         let mut kinds = Vec::new();
         for kind in ListKind::ALL {
-            match json::member(wanted, member(kind)).map(RawValue::get) {
+            match json::member(wanted, member(kind)) {
                 Some("true") => kinds.push(kind),
                 None | Some("null" | "false") => {}
                 Some(_) => return Err(wrong(member(kind), "it must be true or false")),
@@ -56,8 +55,7 @@ impl ChangeFilter {
 /// The listed URIs, each once.
 fn uris(wanted: &str) -> Result<Vec<String>, ProtocolError> {
     let not_uris = || wrong(RESOURCES_MEMBER, "it must be a list of URIs");
-    let Some(listed) = json::member(wanted, RESOURCES_MEMBER).map(RawValue::get).filter(|it| *it != "null")
-    else {
+    let Some(listed) = json::member(wanted, RESOURCES_MEMBER).filter(|it| *it != "null") else {
         return Ok(Vec::new());
     };
     if json::type_of_text(listed) != "array" {
@@ -66,7 +64,7 @@ fn uris(wanted: &str) -> Result<Vec<String>, ProtocolError> {
     let mut seen = HashSet::new();
     let mut uris = Vec::new();
     json::visit_elements(listed, |uri| {
-        let uri = json::string_value(uri.get()).ok_or_else(not_uris)?;
+        let uri = json::string_value(uri).ok_or_else(not_uris)?;
         if seen.insert(uri.clone()) {
             uris.push(uri.into_owned());
         }

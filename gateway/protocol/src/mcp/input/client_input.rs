@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
 use futures_util::future::try_join_all;
-use serde_json::value::RawValue;
 
 use crate::call::{CallError, PluginError};
 use crate::catalog::CatalogPlugin;
@@ -32,7 +31,7 @@ pub(super) enum StatelessStart {
     /// Call the plugin.
     Call(CallRound),
     /// Ask the client again for missing answers.
-    Questions(Box<RawValue>),
+    Questions(Json),
 }
 
 impl ClientInput<'_> {
@@ -163,7 +162,7 @@ impl ClientInput<'_> {
             if answers.len() == MAX_ANSWERS {
                 return Err(wrong(&format!("`inputResponses` has more than {MAX_ANSWERS} members")));
             }
-            answers.insert(key.into_owned(), Json::from(answer));
+            answers.insert(key.into_owned(), Json::parse(answer).expect("a part of valid JSON"));
             Ok(())
         })?;
         Ok(answers)
@@ -196,7 +195,7 @@ impl ClientInput<'_> {
         round: &CallRound,
         open: &ParsedQuestions,
         meta: &JsonMembers,
-    ) -> Result<Box<RawValue>, RequestError> {
+    ) -> Result<Json, RequestError> {
         let revision = self.request_context.revision;
         let mut requests = Vec::with_capacity(open.len());
         for (_, question) in open {

@@ -142,7 +142,7 @@ impl Gateway {
             peer: client.peer.clone(),
         };
         let raw = serde_json::value::to_raw_value(params).unwrap();
-        let params = Params::read(Some(&raw)).unwrap();
+        let params = Params::read(Some((&*raw).into())).unwrap();
         let answer = match self.protocol.start(request_context, method, params) {
             StartedRequest::Ready(answer) => answer,
             StartedRequest::Pending(later) => later.await,

@@ -69,7 +69,7 @@ impl Gateway {
             peer: None,
         };
         let raw = serde_json::value::to_raw_value(params).unwrap();
-        match self.protocol.start(request_context, method, Params::read(Some(&raw)).unwrap()) {
+        match self.protocol.start(request_context, method, Params::read(Some((&*raw).into())).unwrap()) {
             StartedRequest::Ready(RequestAnswer::Shared(text)) => {
                 Ok(serde_json::from_str(text.get()).unwrap())
             }

@@ -375,8 +375,11 @@ async fn one_caller_leaves_memory_to_others() {
     let server = asking();
     let [first, second] = ["first", "second"].map(|name| Caller::Named(name.into()));
     let params = serde_json::value::to_raw_value(&json!({ "x": "x".repeat(4 << 20) })).unwrap();
-    let request =
-        jsonrpc::Request { id: Id::string("1"), method: "tools/call".into(), params: Some(&*params) };
+    let request = jsonrpc::Request {
+        id: Id::string("1"),
+        method: "tools/call".into(),
+        params: Some((&*params).into()),
+    };
     let reserve_all = |caller: &Caller| {
         let reserve = || server.request_memory.reserve(caller, &request);
         std::iter::repeat_with(reserve).map_while(Result::ok).collect::<Vec<_>>()

@@ -31,7 +31,7 @@ struct Client {
 fn client(revision: &str) -> Client {
     let initialize = json!({ "protocolVersion": revision, "capabilities": {}, "clientInfo": { "name": "c", "version": "1" } });
     let raw = serde_json::value::to_raw_value(&initialize).unwrap();
-    let greeting = InitializeParams::read(&Params::read(Some(&raw)).unwrap()).unwrap();
+    let greeting = InitializeParams::read(&Params::read(Some((&*raw).into())).unwrap()).unwrap();
     let (_, catalog) = watch::channel(Arc::new(Catalog::empty()));
     let updates: Arc<ResourceUpdates> = Arc::default();
     let listener = ChangeListener::new(catalog, &updates, []);
