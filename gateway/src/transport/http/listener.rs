@@ -32,6 +32,11 @@ const MIN_CLOSE_DELAY: Duration = Duration::from_secs(1);
 /// The maximum size of a request head, in bytes.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
 
+/// The maximum amount of a response that Linux keeps for a connection before it is sent, in bytes. Its default is
+/// megabytes, which no limit of the gateway counts, but the memory limit of its cgroup does. Connections inherit it.
+#[cfg(target_os = "linux")]
+const MAX_UNSENT_SYSTEM_BYTES: u32 = 64 * 1024;
+
 /// The delay after a failed accept, for example when there are no file descriptors left.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
 
@@ -114,6 +119,10 @@ impl HttpListener {
         let bad = |source| BindError { address, source, purpose };
         let listener = TcpListener::bind(address).await.map_err(bad)?;
         let address = listener.local_addr().map_err(bad)?;
+        #[cfg(target_os = "linux")]
+        if let Err(error) = socket2::SockRef::from(&listener).set_tcp_notsent_lowat(MAX_UNSENT_SYSTEM_BYTES) {
+            tracing::debug!(%error, "can't set TCP_NOTSENT_LOWAT");
+        }
         Ok(Self { listener, address })
     }
 
