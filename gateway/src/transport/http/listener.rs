@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::ConnectInfo;
+use futures_util::FutureExt as _;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
@@ -19,8 +20,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::transport::http::client_stream::ClientStream;
 use crate::transport::http::connections::{ConnectionLimiter, ConnectionSlot};
-use crate::transport::http::unsent::TimedWrites;
 
 /// The idle time after which a connection is closed during shutdown, because the rest of a request or response may be
 /// in transit.
@@ -211,13 +212,14 @@ async fn serve_connection(
         tracing::debug!(%error, "can't set TCP_NODELAY");
     }
     let handle = slot.handle();
-    let stream = TimedWrites::new(stream, slot.handle());
+    let stream = ClientStream::new(stream, slot.handle());
     let router = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
-        handle.touch();
+        handle.head_completed();
+        let handle = handle.clone();
         request.extensions_mut().insert(handle.clone());
         request.extensions_mut().insert(ConnectInfo(client));
-        router.call(request)
+        router.call(request).inspect(move |_| handle.await_head())
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
