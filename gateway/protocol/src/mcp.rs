@@ -105,6 +105,15 @@ impl RequestAnswer {
         }
     }
 
+    /// The size of its text in bytes, as far as it can be large.
+    #[must_use]
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Self::Result(result) | Self::ToolError(result) => result.get().len(),
+            Self::Shared(_) | Self::Error(_) => 0,
+        }
+    }
+
     /// A stable word for metrics and logs. `None` if there is no error.
     ///
     /// It follows `error.type` of OpenTelemetry's conventions for MCP: `tool_error`, or the error's code. It is

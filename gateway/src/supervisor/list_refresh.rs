@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use moongate_config::Diagnostic;
@@ -20,6 +19,7 @@ use tokio::time::Instant;
 use moongate_host::ReportedChanges;
 
 use super::plugin_host::LoadedPlugin;
+use crate::telemetry::log_interval::LogInterval;
 
 mod schedule;
 
@@ -29,10 +29,6 @@ use schedule::Schedule;
 /// them.
 const MAX_WAITING_RESOURCES: usize = 4096;
 
-/// The minimum time between warnings about resources that one plugin doesn't own, because a plugin can report some in
-/// every call.
-const FOREIGN_WARNING_INTERVAL: Duration = Duration::from_secs(1);
-
 /// The schedule of plugins to ask, and the changes that wait for their answers.
 #[derive(Debug, Default)]
 pub(super) struct ListRefreshes {
@@ -41,8 +37,8 @@ pub(super) struct ListRefreshes {
     waiting: BTreeMap<PluginId, BTreeSet<ResourceUri>>,
     /// The last logged reason for rejecting a plugin's lists.
     logged: BTreeMap<PluginId, String>,
-    /// The time of the last warning about resources that the plugin doesn't own.
-    foreign_warned: BTreeMap<PluginId, Instant>,
+    /// The rate of warnings about resources that the plugin doesn't own: it can report some in every call.
+    foreign_warnings: BTreeMap<PluginId, LogInterval>,
 }
 
 /// The plugin with its new lists, `None` if they are unchanged, or the reason for rejecting them.
@@ -131,7 +127,7 @@ impl ListRefreshes {
     pub(super) fn forget(&mut self, plugin: &PluginId) {
         self.waiting.remove(plugin);
         self.logged.remove(plugin);
-        self.foreign_warned.remove(plugin);
+        self.foreign_warnings.remove(plugin);
     }
 
     /// Drops the remaining resources: clients aren't notified of resources that the plugin doesn't own. Those that the plugin
@@ -141,12 +137,8 @@ impl ListRefreshes {
             |uri: &ResourceUri| catalog.plugin(plugin).is_some_and(|member| member.withholds(uri.as_str()));
         let mut foreign = foreign.iter().filter(|uri| !is_withheld(uri));
         if let Some(first) = foreign.next() {
-            let now = Instant::now();
-            if self.foreign_warned.get(plugin).is_some_and(|last| now - *last < FOREIGN_WARNING_INTERVAL) {
-                return;
-            }
-            self.foreign_warned.insert(plugin.clone(), now);
-            let count = 1 + foreign.count();
+            let interval = self.foreign_warnings.entry(plugin.clone()).or_default();
+            let Some(count) = interval.record(Instant::now(), 1 + foreign.count() as u64) else { return };
             tracing::warn!(
                 %plugin,
                 count,

@@ -15,6 +15,7 @@ use crate::transport::trace::Trace;
 pub(crate) mod accept;
 mod auth;
 pub(crate) mod body;
+mod client_stream;
 pub(crate) mod connections;
 mod endpoint;
 mod failed_tokens;

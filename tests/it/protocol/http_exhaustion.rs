@@ -100,7 +100,7 @@ fn assert_served(http: &Http, token: (&str, &str)) {
 
 #[test]
 fn silent_connections_close_no_connection_of_a_client() {
-    let workspace = workspace("keep_alive = \"1h\"");
+    let workspace = workspace("keep_alive = \"1h\"\nmax_connections = 256");
     let http = Http::start(&workspace);
     let mut kept = connect(&http);
     send(&mut kept, HONEST, "tools/list", json!({}));
@@ -133,6 +133,36 @@ fn silent_connections_close_no_connection_of_a_client() {
     send(&mut kept, HONEST, "tools/list", json!({}));
     read_until(&mut kept, "\"tools\"");
     assert!(is_silent(&listening) && is_silent(&events), "streams stay open");
+}
+
+#[test]
+fn incomplete_heads_have_a_common_limit() {
+    const HEAD: usize = 62_000;
+    const COUNT: usize = 200;
+    let workspace = workspace("");
+    let http = Http::start(&workspace);
+    let answered = |token: (&str, &str)| {
+        let mut stream = connect(&http);
+        send(&mut stream, token, "tools/call", json!({ "name": "zoo_echo", "arguments": { "text": "x" } }));
+        read_until(&mut stream, "\"result\"");
+        stream
+    };
+    let mut kept = answered(HONEST);
+    let mut honest = answered(HONEST);
+    honest.write_all(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n").unwrap();
+    let greedy: Vec<TcpStream> = (0..COUNT)
+        .map(|_| {
+            let mut stream = answered(GREEDY);
+            let head = format!("POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Large: {}", "x".repeat(HEAD));
+            let _ = stream.write_all(head.as_bytes());
+            stream
+        })
+        .collect();
+    let least = COUNT - (8 << 20) / HEAD;
+    wait_until("the excess is closed", || greedy.iter().filter(|stream| !is_silent(stream)).count() >= least);
+    assert!(is_silent(&honest), "it was closed for heads of another caller");
+    send(&mut kept, HONEST, "tools/list", json!({}));
+    read_until(&mut kept, "\"tools\"");
 }
 
 #[test]
@@ -202,6 +232,49 @@ fn answers_that_nobody_reads_have_a_limit() {
 }
 
 #[test]
+fn unread_answers_count_even_if_the_system_could_keep_them() {
+    const SIZE: u32 = 2_000_000;
+    let workspace = workspace("");
+    let http = Http::start(&workspace);
+    let unread: Vec<TcpStream> = (0..10)
+        .map(|_| {
+            let mut stream = connect(&http);
+            let call = json!({ "name": "zoo_huge_result", "arguments": { "bytes": SIZE } });
+            send(&mut stream, GREEDY, "tools/call", call);
+            stream
+        })
+        .collect();
+    // The rest of each is in the buffer of the client, which is the test itself.
+    let least = f64::from(SIZE) * 10.0 / 2.0;
+    wait_until("they are counted", || {
+        http.admin().metric("moongate_unsent_answer_bytes").is_some_and(|bytes| bytes >= least)
+    });
+    drop(unread);
+}
+
+#[test]
+fn idle_connections_keep_little_memory_after_large_requests() {
+    const COUNT: u64 = 200;
+    const MAX_KIB: u64 = COUNT * 80;
+    let workspace = workspace("");
+    let http = Http::start(&workspace);
+    let large_request = |bytes| {
+        let mut stream = connect(&http);
+        send(&mut stream, GREEDY, "tools/list", json!({ "padding": "x".repeat(bytes) }));
+        read_until(&mut stream, "\"tools\"");
+        stream
+    };
+    large_request(1_000_000);
+    let before = ResourceUsage::of(http.pid()).resident;
+    let idle: Vec<_> = (0..COUNT).map(|_| large_request(300_000)).collect();
+    // The allocator returns memory after a second.
+    wait_until("only buffers are kept", || {
+        ResourceUsage::of(http.pid()).resident.saturating_sub(before) < MAX_KIB
+    });
+    drop(idle);
+}
+
+#[test]
 fn bodies_that_stop_use_bounded_memory() {
     const SIZE: usize = 4 << 20;
     /// The part of 256 MiB for requests, and buffers of connections.
@@ -241,6 +314,34 @@ fn bodies_that_stop_use_bounded_memory() {
     let mut answer = String::new();
     let _ = answered.next().expect("a refused one").read_to_string(&mut answer);
     assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("too many large requests"), "{answer}");
+}
+
+#[test]
+fn large_headers_of_requests_in_flight_use_bounded_memory() {
+    const HEAD: usize = 60_000;
+    /// The part of 256 MiB for requests that one caller can have: 28 MiB.
+    const MOST: usize = 28 * 1024 * 1024 / HEAD;
+    let workspace = workspace_with_memory("256MiB", "");
+    let http = Http::start(&workspace);
+    let waiting: Vec<TcpStream> = (0..=MOST)
+        .map(|_| {
+            let mut stream = connect(&http);
+            // The body never arrives.
+            let head = format!(
+                "POST /mcp HTTP/1.1\r\nHost: localhost\r\n{}: {}\r\nContent-Type: application/json\r\n\
+                 Accept: application/json, text/event-stream\r\nX-Large: {}\r\nContent-Length: 10\r\n\r\n",
+                GREEDY.0,
+                GREEDY.1,
+                "x".repeat(HEAD)
+            );
+            stream.write_all(head.as_bytes()).expect("the gateway reads");
+            stream
+        })
+        .collect();
+    let refused = "moongate_refused_requests_total{reason=\"request_memory\"}";
+    wait_until("half of them are refused", || http.admin().metric(refused) >= Some((MOST / 2 - 1) as f64));
+    assert_served(&http, HONEST);
+    drop(waiting);
 }
 
 #[test]

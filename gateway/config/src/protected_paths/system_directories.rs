@@ -12,7 +12,9 @@ use super::{GrantedDirectory, LocatedPath};
 use crate::model::diagnostic::quoted;
 use crate::model::{Diagnostic, DirMode};
 
-/// The directories of the system: those of Linux, and three of macOS. Those that don't exist are ignored.
+/// The directories of the system: those of Linux, and of macOS. Those that don't exist are ignored. In `/run` and `/var`,
+/// where services keep their data, they are only those whose files are executed or obeyed as root: jobs, units, scripts
+/// of packages, and the file systems of containers.
 const SYSTEM_DIRECTORIES: &[&str] = &[
     "/bin",
     "/boot",
@@ -22,12 +24,26 @@ const SYSTEM_DIRECTORIES: &[&str] = &[
     "/lib32",
     "/lib64",
     "/libx32",
+    "/root",
+    "/run/systemd",
+    "/run/udev",
     "/sbin",
     "/sys",
     "/usr",
+    "/var/lib/cloud",
+    "/var/lib/containerd",
+    "/var/lib/docker",
+    "/var/lib/dpkg",
+    "/var/lib/kubelet",
+    "/var/lib/pacman",
+    "/var/lib/rpm",
+    "/var/lib/systemd",
+    "/var/spool",
     "/Applications",
     "/Library",
     "/System",
+    "/var/at",
+    "/var/root",
 ];
 
 /// Certificate stores outside the directories above. openSUSE's is in `/var/lib`.

@@ -281,6 +281,17 @@ fn system_directories_are_writable_only_on_purpose() {
         assert_eq!(errors(place.path(), &grant(host, "ro")), [""; 0], "{host}");
         assert_eq!(errors(place.path(), &intended(host)), [""; 0], "{host}");
     }
+    // These don't exist everywhere. The directories around them aren't writable either.
+    for system in ["/root", "/var/spool", "/run/systemd", "/var/lib/dpkg", "/var/lib/rpm", "/var/lib/systemd"]
+    {
+        for host in
+            Path::new(system).ancestors().filter(|host| Path::new(system).exists() && *host != Path::new("/"))
+        {
+            let host = host.to_str().unwrap();
+            let refused = errors(place.path(), &grant(host, "rw"));
+            assert!(refused.len() == 1 && refused[0].contains("system directory"), "{host}: {refused:?}");
+        }
+    }
     // Nothing makes the gateway's own files writable.
     for host in [".", "cache", "secrets"] {
         assert_eq!(errors(place.path(), &intended(host)).len(), 1, "{host}");

@@ -72,7 +72,7 @@ impl ConfigReader<'_> {
         }
         let number = self
             .non_negative(&value)
-            .and_then(|number| self.in_range(&value, number, range, &range.max.to_string()));
+            .and_then(|number| self.in_range(&value, number, range, &|number| number.to_string()));
         number.and_then(|number| u32::try_from(number).ok()).unwrap_or(default)
     }
 
@@ -95,8 +95,8 @@ impl ConfigReader<'_> {
         };
         // Rounded up, so that only zero is zero.
         let seconds = duration.as_secs().saturating_add(u64::from(duration.subsec_nanos() > 0));
-        let most = humantime::format_duration(Duration::from_secs(range.max)).to_string();
-        self.in_range(&value, seconds, range, &most).map_or(default, |_| duration)
+        let written = |seconds| humantime::format_duration(Duration::from_secs(seconds)).to_string();
+        self.in_range(&value, seconds, range, &written).map_or(default, |_| duration)
     }
 
     /// A size within the key's range.
@@ -119,8 +119,9 @@ impl ConfigReader<'_> {
                 }
             }
         };
-        let most = ByteSize::b(range.max).display().iec().to_string().replace(".0 ", "").replace(' ', "");
-        bytes.and_then(|bytes| self.in_range(&value, bytes, range, &most)).map_or(default, ByteSize::b)
+        let written =
+            |bytes| ByteSize::b(bytes).display().iec().to_string().replace(".0 ", "").replace(' ', "");
+        bytes.and_then(|bytes| self.in_range(&value, bytes, range, &written)).map_or(default, ByteSize::b)
     }
 
     /// Reports a number of bytes that is so small that its unit was probably forgotten.
@@ -150,21 +151,25 @@ impl ConfigReader<'_> {
         Some(u64::try_from(read).unwrap_or(u64::MAX))
     }
 
-    /// Reports a number that is too large, or that is zero if zero is invalid. `most` is the largest number as written.
+    /// Reports a number that is too small or too large. `written` renders a number as in the file.
     fn in_range(
         &mut self,
         value: &TomlValue<'_>,
         number: u64,
         range: NumberRange,
-        most: &str,
+        written: &dyn Fn(u64) -> String,
     ) -> Option<u64> {
         let problem = match range.zero_reason {
             Some(reason) if number == 0 => {
                 Diagnostic::error(format!("`{}` can't be zero: {reason}", value.path))
                     .with_hint("remove the key to use the default")
             }
+            _ if number < range.min => {
+                Diagnostic::error(format!("`{}` can't be less than {}", value.path, written(range.min)))
+                    .with_hint("raise it, or remove the key to use the default")
+            }
             _ if number > range.max => {
-                Diagnostic::error(format!("`{}` can't be more than {most}", value.path))
+                Diagnostic::error(format!("`{}` can't be more than {}", value.path, written(range.max)))
                     .with_hint("lower it, or remove the key to use the default")
             }
             _ => return Some(number),

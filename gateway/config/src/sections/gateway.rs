@@ -23,9 +23,6 @@ pub(crate) const DEFAULT_STOP_GRACE: Duration = Duration::from_secs(30);
 /// number of keys.
 const MIN_SEALING_KEY_CHARS: usize = 32;
 
-/// The minimum memory for the whole process: with less, hardly any plugin could be called.
-const MIN_MEMORY: ByteSize = ByteSize::mib(64);
-
 /// The shortest poll interval. A shorter one would only keep the disk busy.
 const MIN_POLL: Duration = Duration::from_millis(100);
 
@@ -84,15 +81,7 @@ pub(crate) fn read_wider_grants(reader: &mut ConfigReader<'_>, gateway: &TomlTab
 }
 
 pub(crate) fn read_memory(reader: &mut ConfigReader<'_>, gateway: &TomlTable<'_>) -> Option<ByteSize> {
-    let value = gateway.get("memory")?;
-    let memory = reader.size(gateway, "memory", MIN_MEMORY);
-    if memory < MIN_MEMORY {
-        let message = format!("`{}` can't be less than 64MiB", value.path);
-        let hint = "raise it, or remove the line: by default, the gateway uses three quarters of the memory that its \
-                    cgroup or the machine has";
-        reader.report(Diagnostic::error(message).with_span(value.span).with_hint(hint));
-    }
-    Some(memory)
+    gateway.get("memory").map(|_| reader.size(gateway, "memory", ByteSize::b(u64::MAX)))
 }
 
 pub(crate) fn read_page_size(reader: &mut ConfigReader<'_>, gateway: &TomlTable<'_>) -> Option<NonZeroU32> {

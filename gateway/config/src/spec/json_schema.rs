@@ -57,11 +57,11 @@ fn kind(kind: &ValueKind) -> Schema {
                 pattern(r"^\s*[0-9]+(\.[0-9]+)?\s*([KMGTPEkmgtpe]?[Bb]?|[KMGTPEkmgtpe][Ii][Bb]?)\s*$");
             let bytes = Schema(vec![
                 ("type", text("integer")),
-                ("minimum", SchemaMember::Value(MIN_SIZE_WITHOUT_UNIT.into())),
+                ("minimum", SchemaMember::Value(MIN_SIZE_WITHOUT_UNIT.max(range.min).into())),
                 ("maximum", SchemaMember::Value(range.max.into())),
             ]);
             let mut all = vec![units, bytes];
-            if range.zero_reason.is_none() {
+            if range.min == 0 {
                 all.push(Schema(vec![("const", SchemaMember::Value(0.into()))]));
             }
             Schema(vec![("anyOf", SchemaMember::AnyOf(all))])
@@ -105,10 +105,9 @@ fn kind(kind: &ValueKind) -> Schema {
 }
 
 fn number(range: NumberRange) -> Schema {
-    let least = u64::from(range.zero_reason.is_some());
     Schema(vec![
         ("type", text("integer")),
-        ("minimum", SchemaMember::Value(least.into())),
+        ("minimum", SchemaMember::Value(range.min.into())),
         ("maximum", SchemaMember::Value(range.max.into())),
     ])
 }

@@ -41,10 +41,10 @@ pub static GATEWAY: &[Key] = &[
     ),
     key(
         "memory",
-        ValueKind::Size(NumberRange::positive("no call could run")),
-        "The memory for the whole process, at least 64 MiB: plugins' instances get half of it, requests and unread \
-         responses an eighth each. The default is three quarters of the limit of the gateway's cgroup, or of the \
-         machine's memory.",
+        // With less, hardly any plugin could be called.
+        ValueKind::Size(NumberRange { min: 64 << 20, ..NumberRange::positive("no call could run") }),
+        "The memory for the whole process: plugins' instances get half of it, requests and unread responses an eighth \
+         each. The default is three quarters of the limit of the gateway's cgroup, or of the machine's memory.",
     ),
     key(
         "page_size",
@@ -209,13 +209,14 @@ static HTTP: &[Key] = &[
     ),
     key(
         "max_connections",
+        // Callers and new peers need some each.
         ValueKind::Integer(NumberRange {
+            min: 16,
             max: 1_000_000,
             ..NumberRange::positive("no client could connect")
         }),
-        "Open connections; fewer than 16 count as 16. By default, as many as the limit on open files allows \
-         (`ulimit -Hn`): 1,952 if it is 4,096 or more. [limits.md](limits.md#connections) describes how callers share \
-         them.",
+        "Open connections. By default, as many as the limit on open files allows (`ulimit -Hn`): 1,952 if it is 4,096 \
+         or more. [limits.md](limits.md#connections) describes how callers share them.",
     ),
     optional(
         "trusted_proxies",

@@ -73,6 +73,8 @@ pub const MIN_SIZE_WITHOUT_UNIT: u64 = 4096;
 /// The range of a number.
 #[derive(Debug, Clone, Copy)]
 pub struct NumberRange {
+    /// The minimum.
+    pub min: u64,
     /// The maximum.
     pub max: u64,
     /// The reason why zero is invalid. `None` means that it is valid.
@@ -82,12 +84,12 @@ pub struct NumberRange {
 impl NumberRange {
     /// At least 1, with the reason why zero is invalid.
     pub(crate) const fn positive(zero: &'static str) -> Self {
-        Self { max: u64::MAX, zero_reason: Some(zero) }
+        Self { min: 1, max: u64::MAX, zero_reason: Some(zero) }
     }
 
     /// At least 0.
     pub(crate) const fn any() -> Self {
-        Self { max: u64::MAX, zero_reason: None }
+        Self { min: 0, max: u64::MAX, zero_reason: None }
     }
 }
 
@@ -145,7 +147,7 @@ impl ValueKind {
     pub fn example(&self) -> String {
         match self {
             Self::Version => "1".to_owned(),
-            Self::Integer(_) => "8".to_owned(),
+            Self::Integer(range) => range.min.max(8).to_string(),
             Self::Duration(_) => "\"30s\"".to_owned(),
             Self::Size(_) => "\"64MiB\"".to_owned(),
             Self::Boolean | Self::NameOrBoolean(_) => "true".to_owned(),

@@ -122,8 +122,12 @@ fn kind(kind: &ValueKind) -> String {
 }
 
 fn range_text(range: NumberRange, written: &dyn Fn(u64) -> String) -> String {
-    let least = if range.zero_reason.is_some() { "more than 0" } else { "0 or more" };
-    if range.max == u64::MAX { least.to_owned() } else { format!("{least}, at most {}", written(range.max)) }
+    let least = match range.min {
+        0 => "0 or more".to_owned(),
+        1 => "more than 0".to_owned(),
+        min => format!("at least {}", written(min)),
+    };
+    if range.max == u64::MAX { least } else { format!("{least}, at most {}", written(range.max)) }
 }
 
 fn seconds(seconds: u64) -> String {

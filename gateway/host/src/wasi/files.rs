@@ -369,11 +369,11 @@ fn counted_writer(
     position: Option<Filesize>,
     descriptor: u32,
 ) -> FsResult<Resource<DynOutputStream>> {
-    let inner = files.table.delete(stream)?;
+    files.table.delete(stream)?; // it doesn't count what it writes
     let FilesState { quota, descriptor_grants, .. } = &mut *files.state;
     let last_error = descriptor_grants.last_stream_error(descriptor);
     let permit = descriptor_grants.permit(descriptor);
-    let inner = Box::new(FileWriter::new(inner, target, position, quota.clone()));
+    let inner = Box::new(FileWriter::new(target, position, quota.clone()));
     let counted: DynOutputStream = Box::new(QuotaWriter::new(inner, quota.clone(), last_error, permit));
     Ok(files.table.push(counted)?)
 }

@@ -20,6 +20,12 @@ use super::revision::{Feature, Revision};
 /// fill the gateway's memory if the client reads too slowly.
 const MAX_PENDING_NOTIFICATIONS: usize = 64;
 
+/// The size from which a notification is large, in bytes. A log line can have 64 KiB.
+const LARGE_NOTIFICATION_BYTES: usize = 8 * 1024;
+
+/// A large notification is dropped if this many of any size wait. So those of one call never take more than 1 MiB.
+const MAX_PENDING_BEFORE_LARGE: usize = 8;
+
 /// The longest progress token, in bytes. Each progress report repeats it.
 const MAX_PROGRESS_TOKEN_BYTES: usize = 1024;
 
@@ -90,7 +96,9 @@ impl Notifier {
     fn send(&self, method: &str, params: &impl Serialize) {
         let mut message = Vec::with_capacity(128);
         jsonrpc::write_notification(&mut message, method, Some(&render(params)));
-        if self.out.try_send(SideMessage::Notification(message)).is_err() {
+        let pending = self.out.max_capacity() - self.out.capacity();
+        let is_too_large = message.len() >= LARGE_NOTIFICATION_BYTES && pending >= MAX_PENDING_BEFORE_LARGE;
+        if is_too_large || self.out.try_send(SideMessage::Notification(message)).is_err() {
             tracing::debug!(method, "notification dropped: the client reads too slowly");
         }
     }

@@ -3,13 +3,13 @@
 //! A stream is a request that isn't answered until the gateway ends it. Its notifications take the same way as those
 //! of a call. It calls no plugin and takes no permit.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::caller::Caller;
+use crate::caller_budget::{BudgetShare, CallerBudget};
 use crate::jsonrpc::Id;
 use crate::mcp::envelope::RequestEnvelope;
 use crate::mcp::{Params, ProtocolError, RequestAnswer, SideMessage, StartedRequest};
@@ -18,7 +18,7 @@ use super::Server;
 use super::response_stream::RequestInProgress;
 
 /// The maximum number of open streams of one caller.
-const MAX_LISTEN_STREAMS: usize = 64;
+const MAX_LISTEN_STREAMS: u64 = 64;
 
 /// The reasons why a stream ends before the gateway stops.
 #[derive(Debug)]
@@ -29,49 +29,26 @@ pub(super) struct StreamEnds {
     pub(super) closing: CancellationToken,
 }
 
-/// The number of open streams of each caller.
-#[derive(Debug, Default)]
-pub(super) struct ListenStreams(Arc<Mutex<HashMap<Caller, usize>>>);
-
-/// An open stream, counted until this is dropped.
+/// Counts the open streams of each caller. Connections limit those of all callers.
 #[derive(Debug)]
-struct ListenStreamGuard {
-    counts: Arc<Mutex<HashMap<Caller, usize>>>,
-    caller: Caller,
+pub(super) struct ListenStreams(Arc<CallerBudget>);
+
+impl Default for ListenStreams {
+    fn default() -> Self {
+        Self(CallerBudget::new(u64::MAX))
+    }
 }
 
 impl ListenStreams {
-    /// Counts a stream. `None` means that the caller has too many.
-    fn open(&self, caller: &Caller) -> Option<ListenStreamGuard> {
-        let mut counts = lock(&self.0);
-        let count = counts.get(caller).copied().unwrap_or(0);
-        if count >= MAX_LISTEN_STREAMS {
-            return None;
-        }
-        counts.insert(caller.clone(), count + 1);
-        Some(ListenStreamGuard { counts: Arc::clone(&self.0), caller: caller.clone() })
+    /// Counts a stream until the share is dropped. `None` means that the caller has too many.
+    fn open(&self, caller: &Caller) -> Option<BudgetShare> {
+        (self.0.held_by(caller) < MAX_LISTEN_STREAMS).then(|| self.0.charge(caller, 1))
     }
 
     /// The number of open streams of all callers.
     pub(super) fn count(&self) -> usize {
-        lock(&self.0).values().sum()
+        usize::try_from(self.0.used()).unwrap_or(usize::MAX)
     }
-}
-
-impl Drop for ListenStreamGuard {
-    fn drop(&mut self) {
-        let mut counts = lock(&self.counts);
-        if let Some(count) = counts.get_mut(&self.caller) {
-            *count -= 1;
-            if *count == 0 {
-                counts.remove(&self.caller);
-            }
-        }
-    }
-}
-
-fn lock(counts: &Mutex<HashMap<Caller, usize>>) -> MutexGuard<'_, HashMap<Caller, usize>> {
-    counts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Server {
@@ -84,7 +61,7 @@ impl Server {
         caller: &Caller,
         ends: StreamEnds,
     ) -> Result<RequestInProgress, ProtocolError> {
-        let guard = self.listen_streams.open(caller).ok_or_else(|| {
+        let share = self.listen_streams.open(caller).ok_or_else(|| {
             ProtocolError::internal(format!(
                 "{MAX_LISTEN_STREAMS} notification streams are already open; close one first"
             ))
@@ -94,7 +71,7 @@ impl Server {
         let (sender, side_messages) = mpsc::channel(1);
         let stop = self.stop.clone();
         let answer = async move {
-            let _guard = guard;
+            let _share = share;
             let StreamEnds { cancelled, closing } = ends;
             let mut message = listening.acknowledgement.clone();
             loop {

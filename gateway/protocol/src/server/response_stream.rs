@@ -6,15 +6,19 @@
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::stream::{self, Stream};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
+use crate::caller::Caller;
 use crate::jsonrpc::Id;
 use crate::mcp::{PendingAnswer, ProtocolError, RequestAnswer, SideMessage, StartedRequest};
 use crate::session::RunningRequest;
+use crate::unsent_answers::{UnsentAnswer, UnsentAnswers};
 
 use super::detach::DetachOnDrop;
 use super::response;
@@ -112,38 +116,69 @@ async fn catch_panic(later: PendingAnswer) -> RequestAnswer {
 }
 
 /// The messages of a pending request. `running` is released when the response is ready.
+///
+/// With `unsent`, the client may be slow to read them, but the request doesn't stop meanwhile: notifications are dropped
+/// if too many wait, and the response is counted as unsent by the caller. Dropping the stream drops the request. Without
+/// it, the request continues only while the stream is read.
 pub(super) fn response_stream(
     later: PendingAnswer,
     side_messages: mpsc::Receiver<SideMessage>,
     id: Id,
     running: Option<RunningRequest>,
+    unsent: Option<(&Arc<UnsentAnswers>, &Caller)>,
 ) -> ResponseStream {
-    let answer = Some(Box::pin(catch_panic(later)) as PendingAnswer);
-    let state = ResponseState { answer, side_messages, remaining: VecDeque::new(), id, running };
+    let answer: PendingCountedAnswer = Box::pin(catch_panic(later).map(|answer| (answer, None)));
+    let state = ResponseState {
+        answer: Some(answer),
+        counter: unsent
+            .map(|(answers, caller)| AnswerCounter { answers: Arc::clone(answers), caller: caller.clone() }),
+        side_messages,
+        remaining: VecDeque::new(),
+        unsent: None,
+        id,
+        running,
+    };
     Box::pin(stream::unfold(
         state,
         |mut state| async move { state.next().await.map(|message| (message, state)) },
     ))
 }
 
+/// Counts the answer to a request from its creation.
+struct AnswerCounter {
+    answers: Arc<UnsentAnswers>,
+    caller: Caller,
+}
+
+/// An answer, and its part of the budget if it is counted.
+type CountedAnswer = (RequestAnswer, Option<UnsentAnswer>);
+
+/// A pending answer that may be counted.
+type PendingCountedAnswer = Pin<Box<dyn Future<Output = CountedAnswer> + Send>>;
+
 struct ResponseState {
     /// `None` once the answer is in `remaining`.
-    answer: Option<PendingAnswer>,
+    answer: Option<PendingCountedAnswer>,
+    /// Set until the request runs in a task of its own. `None` if it doesn't need one.
+    counter: Option<AnswerCounter>,
     side_messages: mpsc::Receiver<SideMessage>,
     remaining: VecDeque<OutgoingMessage>,
+    /// The response's part of the budget, while the response is in `remaining`.
+    unsent: Option<UnsentAnswer>,
     id: Id,
     running: Option<RunningRequest>,
 }
 
 impl ResponseState {
     async fn next(&mut self) -> Option<OutgoingMessage> {
-        let Some(answer) = &mut self.answer else { return self.remaining.pop_front() };
+        let Some(answer) = &mut self.answer else { return self.next_remaining() };
         let is_cancelled = || self.running.as_ref().is_some_and(RunningRequest::is_cancelled);
-        let answer = loop {
+        let (answer, unsent) = loop {
             tokio::select! {
                 biased;
                 Some(message) = self.side_messages.recv() => {
                     if is_sent(&message, is_cancelled()) {
+                        self.continue_unread();
                         return Some(message.into());
                     }
                 }
@@ -162,9 +197,35 @@ impl ResponseState {
             let status = answer.status();
             self.remaining
                 .push_back(OutgoingMessage::Response { message: response(&self.id, &answer), status });
+            self.unsent = unsent;
         }
-        self.remaining.pop_front()
+        self.next_remaining()
     }
+
+    fn next_remaining(&mut self) -> Option<OutgoingMessage> {
+        let next = self.remaining.pop_front();
+        if self.remaining.is_empty() {
+            self.unsent = None; // the transport counts the response from here on
+        }
+        next
+    }
+
+    /// Lets the request continue in a task of its own, because the next message may be read much later.
+    fn continue_unread(&mut self) {
+        let Some(AnswerCounter { answers, caller }) = self.counter.take() else { return };
+        let Some(answer) = self.answer.take() else { return };
+        let task = AbortOnDropHandle::new(tokio::spawn(async move {
+            let (answer, _) = answer.await;
+            let unsent = answers.charge(&caller, answer.size());
+            (answer, Some(unsent))
+        }));
+        self.answer = Some(Box::pin(task.map(|ended| ended.unwrap_or_else(|_| (stopping(), None)))));
+    }
+}
+
+/// The answer if the request's task was dropped, which happens only when the gateway stops.
+pub(super) fn stopping() -> RequestAnswer {
+    RequestAnswer::Error(ProtocolError::internal("the gateway is stopping"))
 }
 
 /// After the client has cancelled its request, only withdrawals of questions are still sent.

@@ -232,7 +232,12 @@ impl Server {
             Ok(RequestInProgress {
                 started: StartedRequest::Pending(later),
                 side_messages: Some(side_messages),
-            }) => LineReply::Stream(response_stream(later, side_messages, id, Some(running))),
+            }) => {
+                // A notification stream makes its next message when the last one was read.
+                let is_listening = request.method == Method::Listen.as_str();
+                let unsent = (!is_listening).then_some((&self.unsent_answers, &connection.caller));
+                LineReply::Stream(response_stream(later, side_messages, id, Some(running), unsent))
+            }
             Ok(RequestInProgress { started: begun, side_messages: None }) => {
                 LineReply::Pending(Box::pin(finish_request(begun, id, running)))
             }

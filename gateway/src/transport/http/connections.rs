@@ -3,10 +3,14 @@
 //! A connection belongs to a caller from its first authenticated request on. Before that, it takes one of a few places
 //! of its own, so that peers without a token can't close the connections of others. Callers share the other places: at
 //! its limit, a caller's quietest connection is closed for its next one.
+//!
+//! Incomplete request heads have a limit in bytes, over all connections. Above it, the peer or caller with the most loses
+//! the connection with its largest one.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,18 +21,23 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// The maximum number of connections without an authenticated request. It is a quarter of all if that is less.
-const MAX_UNAUTHENTICATED: usize = 128;
+/// The maximum number of connections without an authenticated request. It is a quarter of all if that is less. If each
+/// has its minimum time, ten thousand connections a second can be accepted.
+const MAX_UNAUTHENTICATED: usize = 512;
 
 /// The time limit for the first authenticated request, and between requests that aren't authenticated.
 const UNAUTHENTICATED_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The time that a connection has for its first request even if others need its place. It is enough for a request that
-/// has already arrived, and short enough to accept thousands of connections a second.
+/// has already arrived.
 const MIN_UNAUTHENTICATED_TIME: Duration = Duration::from_millis(50);
 
 /// The minimum number of connections, whatever the configuration says: each kind needs some.
 pub(super) const MIN_CONNECTIONS: usize = 16;
+
+/// The maximum size of the incomplete request heads of all connections, in bytes. A head usually arrives at once, so
+/// only few are incomplete.
+const MAX_INCOMPLETE_HEAD_BYTES: usize = 8 * 1024 * 1024;
 
 /// Hands out connection slots.
 #[derive(Debug)]
@@ -37,11 +46,15 @@ pub(super) struct ConnectionLimiter {
     /// The connections with an authenticated request.
     callers: Arc<CallerBudget>,
     connections: Mutex<Connections>,
+    /// The bytes of incomplete request heads, without those of connections that are being closed.
+    incomplete_heads: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
 struct Connections {
     open: HashMap<u64, Arc<Connection>>,
+    /// The numbers of each peer's connections without an authenticated request, except those that are being closed.
+    unauthenticated: HashMap<Caller, BTreeSet<u64>>,
     /// The number of slots ever acquired.
     count: u64,
 }
@@ -49,6 +62,8 @@ struct Connections {
 /// An open connection.
 #[derive(Debug)]
 struct Connection {
+    /// Earlier connections have lower numbers.
+    number: u64,
     /// The anonymous caller at the peer's address.
     peer: Caller,
     accepted: Instant,
@@ -63,6 +78,16 @@ struct ConnectionState {
     active_requests: usize,
     /// The time of the last activity: a request head arrived, an answer was ready, or a part of it was sent.
     last_activity: Instant,
+    head: RequestHead,
+}
+
+/// The state of the next request head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RequestHead {
+    /// This many of its bytes have arrived.
+    Incomplete(usize),
+    /// It is complete, and its request is being handled.
+    Complete,
 }
 
 /// The place of a connection.
@@ -79,7 +104,6 @@ enum ConnectionPlace {
 /// The slot of one connection. Dropping it frees the slot.
 #[derive(Debug)]
 pub(super) struct ConnectionSlot {
-    number: u64,
     handle: ConnectionHandle,
 }
 
@@ -108,6 +132,7 @@ impl ConnectionLimiter {
             unauthenticated: Arc::new(Semaphore::new(unauthenticated)),
             callers: CallerBudget::new((max - unauthenticated) as u64),
             connections: Mutex::default(),
+            incomplete_heads: AtomicUsize::new(0),
         })
     }
 
@@ -126,56 +151,87 @@ impl ConnectionLimiter {
         };
         let now = Instant::now();
         let place = ConnectionPlace::Unauthenticated(permit);
-        let state = ConnectionState { place, active_requests: 0, last_activity: now };
+        let head = RequestHead::Incomplete(0);
+        let state = ConnectionState { place, active_requests: 0, last_activity: now, head };
+        let mut connections = self.lock();
+        connections.count += 1;
         let connection = Arc::new(Connection {
+            number: connections.count,
             peer: Caller::from_address(peer),
             accepted: now,
             state: Mutex::new(state),
             evicted: CancellationToken::new(),
         });
-        let mut connections = self.lock();
-        connections.count += 1;
-        let number = connections.count;
-        connections.open.insert(number, Arc::clone(&connection));
+        connections.add(&connection);
         drop(connections);
-        ConnectionSlot { number, handle: ConnectionHandle { limiter: Arc::clone(self), connection } }
+        ConnectionSlot { handle: ConnectionHandle { limiter: Arc::clone(self), connection } }
     }
 
     fn evict_unauthenticated(&self) {
-        let connections = self.lock();
-        let unauthenticated = || connections.open.iter().filter(|(_, it)| it.is_unauthenticated());
-        let mut counts: HashMap<&Caller, usize> = HashMap::new();
-        for (_, connection) in unauthenticated() {
-            *counts.entry(&connection.peer).or_default() += 1;
-        }
-        let open = unauthenticated().filter(|(_, it)| !it.evicted.is_cancelled());
-        let victim = open.min_by_key(|(number, it)| (Reverse(counts.get(&it.peer)), **number));
-        if let Some((_, victim)) = victim
-            && victim.accepted.elapsed() >= MIN_UNAUTHENTICATED_TIME
-        {
+        let mut connections = self.lock();
+        let Some(victim) = connections.oldest_unauthenticated() else { return };
+        if victim.accepted.elapsed() >= MIN_UNAUTHENTICATED_TIME {
             tracing::debug!(peer = ?victim.peer, "closing a connection without an authenticated request");
-            victim.evicted.cancel();
+            self.evict(&mut connections, &victim);
         }
+    }
+
+    /// Closes the connection with the largest incomplete head of the owner with the most of these bytes.
+    fn evict_incomplete_head(&self) {
+        let mut connections = self.lock();
+        let mut sizes: HashMap<Caller, usize> = HashMap::new();
+        let heads = connections.open.values().map(|connection| (connection, connection.incomplete_head()));
+        let heads: Vec<_> = heads.filter(|(_, (_, bytes))| *bytes > 0).collect();
+        for (_, (owner, bytes)) in &heads {
+            *sizes.entry(owner.clone()).or_default() += bytes;
+        }
+        let largest = heads.into_iter().max_by_key(|(connection, (owner, bytes))| {
+            (sizes.get(owner).copied(), *bytes, Reverse(connection.number))
+        });
+        if let Some((connection, (owner, bytes))) = largest {
+            tracing::debug!(?owner, bytes, "closing a connection with an incomplete request head");
+            let connection = Arc::clone(connection);
+            self.evict(&mut connections, &connection);
+        }
+    }
+
+    fn evict(&self, connections: &mut Connections, connection: &Connection) {
+        connection.evicted.cancel();
+        connections.remove_unauthenticated(connection);
+        self.end_head(&mut connection.state());
+    }
+
+    /// Stops counting the bytes of a head.
+    fn end_head(&self, state: &mut ConnectionState) {
+        if let RequestHead::Incomplete(bytes) = state.head {
+            self.incomplete_heads.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        state.head = RequestHead::Complete;
     }
 
     /// Gives an unauthenticated connection a place of this caller.
     fn authenticate(&self, connection: &Connection, caller: &Caller) -> Result<(), TooManyConnections> {
         // Until the connection has its place, so that it isn't evicted meanwhile, and no other one gets the place.
-        let connections = self.lock();
+        let mut connections = self.lock();
         if !connection.is_unauthenticated() {
             return Ok(());
         }
         if connection.evicted.is_cancelled() {
             return Err(TooManyConnections); // it is being closed
         }
-        let share = self.reserve(&connections, caller)?;
+        let share = self.reserve(&mut connections, caller)?;
+        connections.remove_unauthenticated(connection);
         connection.state().place = ConnectionPlace::Caller(share);
         Ok(())
     }
 
     /// Takes a place for a connection of this caller. If the caller has as many as it may, the place of its quietest
     /// connection is used; if all places are taken, that of the caller with the most.
-    fn reserve(&self, connections: &Connections, caller: &Caller) -> Result<BudgetShare, TooManyConnections> {
+    fn reserve(
+        &self,
+        connections: &mut Connections,
+        caller: &Caller,
+    ) -> Result<BudgetShare, TooManyConnections> {
         if let Some(share) = self.callers.try_reserve(caller, 1) {
             return Ok(share);
         }
@@ -194,7 +250,8 @@ impl ConnectionLimiter {
         if let Some((connection, _, idle_since)) = quietest {
             let idle_ms = milliseconds(idle_since.elapsed());
             tracing::debug!(idle_ms, "closing an idle connection for a new one");
-            connection.evicted.cancel();
+            let connection = Arc::clone(connection);
+            self.evict(connections, &connection);
             connection.state().place = ConnectionPlace::Taken;
         }
         self.callers.try_reserve(caller, 1).ok_or(TooManyConnections)
@@ -202,6 +259,32 @@ impl ConnectionLimiter {
 
     fn lock(&self) -> MutexGuard<'_, Connections> {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Connections {
+    fn add(&mut self, connection: &Arc<Connection>) {
+        self.open.insert(connection.number, Arc::clone(connection));
+        self.unauthenticated.entry(connection.peer.clone()).or_default().insert(connection.number);
+    }
+
+    /// The oldest connection of the peer with the most connections without an authenticated request.
+    fn oldest_unauthenticated(&self) -> Option<Arc<Connection>> {
+        let numbers = self
+            .unauthenticated
+            .values()
+            .max_by_key(|numbers| (numbers.len(), Reverse(numbers.first().copied())))?;
+        self.open.get(numbers.first()?).cloned()
+    }
+
+    /// Its peer has one less of these connections.
+    fn remove_unauthenticated(&mut self, connection: &Connection) {
+        if let Some(numbers) = self.unauthenticated.get_mut(&connection.peer) {
+            numbers.remove(&connection.number);
+            if numbers.is_empty() {
+                self.unauthenticated.remove(&connection.peer);
+            }
+        }
     }
 }
 
@@ -242,9 +325,17 @@ impl ConnectionSlot {
 
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        self.handle.limiter.lock().open.remove(&self.number);
+        let ConnectionHandle { limiter, connection } = &self.handle;
+        let mut connections = limiter.lock();
+        connections.open.remove(&connection.number);
+        connections.remove_unauthenticated(connection);
+        drop(connections);
+        let mut state = connection.state();
+        limiter.end_head(&mut state);
         // A request that still runs keeps the connection in memory, but not its place.
-        self.handle.connection.state().place = ConnectionPlace::Taken;
+        let place = std::mem::replace(&mut state.place, ConnectionPlace::Taken);
+        drop(state);
+        drop(place);
     }
 }
 
@@ -252,6 +343,33 @@ impl ConnectionHandle {
     /// Records activity.
     pub(super) fn touch(&self) {
         self.connection.state().last_activity = Instant::now();
+    }
+
+    /// Records that bytes arrived. They count towards the next request head if it isn't complete.
+    pub(super) fn received(&self, bytes: usize) {
+        let mut state = self.connection.state();
+        let RequestHead::Incomplete(before) = state.head else { return };
+        if self.connection.evicted.is_cancelled() {
+            return;
+        }
+        state.head = RequestHead::Incomplete(before + bytes);
+        drop(state);
+        let all = self.limiter.incomplete_heads.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if all > MAX_INCOMPLETE_HEAD_BYTES {
+            self.limiter.evict_incomplete_head();
+        }
+    }
+
+    /// Records that a request head is complete.
+    pub(super) fn head_completed(&self) {
+        let mut state = self.connection.state();
+        state.last_activity = Instant::now();
+        self.limiter.end_head(&mut state);
+    }
+
+    /// Records that a request was handled, so the next bytes are those of a head.
+    pub(super) fn await_head(&self) {
+        self.connection.state().head = RequestHead::Incomplete(0);
     }
 
     /// Records that a request of this caller was authenticated. The connection counts for the first one.
@@ -293,6 +411,19 @@ impl Connection {
     fn idle_since(&self) -> Option<Instant> {
         let state = self.state();
         (state.active_requests == 0).then_some(state.last_activity)
+    }
+
+    /// The owner and the size of its incomplete head.
+    fn incomplete_head(&self) -> (Caller, usize) {
+        let state = self.state();
+        let owner = match &state.place {
+            ConnectionPlace::Caller(share) => share.caller().clone(),
+            ConnectionPlace::Unauthenticated(_) | ConnectionPlace::Taken => self.peer.clone(),
+        };
+        match state.head {
+            RequestHead::Incomplete(bytes) => (owner, bytes),
+            RequestHead::Complete => (owner, 0),
+        }
     }
 
     /// The caller and the time of the last activity, if the connection has a place and is idle.

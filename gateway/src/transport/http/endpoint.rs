@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
-use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, request};
 use axum::response::Response;
 use bytes::Bytes;
@@ -19,7 +19,7 @@ use moongate_config::HttpConfig;
 use moongate_model::caller::Caller;
 use moongate_model::names::Principal;
 use moongate_protocol::server::{
-    EventStream, Header, Headers, HttpAnswer, HttpGet, HttpPost, HttpReply, Server,
+    EventStream, Header, Headers, HttpAnswer, HttpGet, HttpPost, HttpReply, RequestBodyMemory, Server,
 };
 
 use crate::metrics::Metrics;
@@ -93,6 +93,10 @@ impl Endpoint {
         headers_out.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         // Event streams have a value of their own.
         headers_out.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+        if response.status() == StatusCode::SERVICE_UNAVAILABLE {
+            // Requests and responses usually end within a second. Clients that repeat requests wait longer each time.
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
         response
     }
 
@@ -136,6 +140,17 @@ impl Endpoint {
             handle.authenticate(&caller)?;
         }
         Ok(caller)
+    }
+
+    /// Counts the headers of a request, which stay in memory while it is handled.
+    pub(super) fn head_memory(
+        &self,
+        caller: &Caller,
+        head: &request::Parts,
+    ) -> Result<RequestBodyMemory, Rejection> {
+        let mut memory = self.server.body_memory(caller);
+        memory.grow_to(head.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum())?;
+        Ok(memory)
     }
 
     /// The bytes of a stream's events, counted until they are sent.
@@ -202,6 +217,7 @@ impl Endpoint {
         match head.method {
             Method::POST => {
                 let AcceptedTypes { format, streaming } = body::check_types(&head.headers)?;
+                let _head_memory = self.head_memory(&caller, head)?; // until the answer is ready
                 let mut memory = self.server.body_memory(&caller);
                 let body = match body::read_message(&head.headers, body, self.max_body, &mut memory).await? {
                     MessageBody::Complete(body) => body,

@@ -8,6 +8,8 @@ use std::time::Duration;
 use moongate_model::caller::Caller;
 use tokio::time::Instant;
 
+use crate::telemetry::log_interval::LogInterval;
+
 /// The number of failures of a peer that aren't slowed down: a client with an outdated token repeats its request a few
 /// times.
 const FREE_FAILURES: u32 = 10;
@@ -24,9 +26,6 @@ const FORGET_AFTER: Duration = Duration::from_secs(60);
 /// The maximum number of peers that are remembered.
 const MAX_PEERS: usize = 1024;
 
-/// The minimum time between two log lines.
-const LOG_INTERVAL: Duration = Duration::from_secs(1);
-
 /// Counts unknown tokens by peer. A peer is an address, or a /64 network of IPv6.
 #[derive(Debug, Default)]
 pub(super) struct FailedTokens(Mutex<FailedTokensState>);
@@ -34,9 +33,7 @@ pub(super) struct FailedTokens(Mutex<FailedTokensState>);
 #[derive(Debug, Default)]
 struct FailedTokensState {
     peers: HashMap<Caller, PeerFailures>,
-    /// The failures since the last log line.
-    unlogged: u64,
-    last_logged: Option<Instant>,
+    log_interval: LogInterval,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -50,11 +47,8 @@ impl FailedTokens {
     pub(super) fn record(&self, address: IpAddr) -> Duration {
         let now = Instant::now();
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.unlogged += 1;
-        if state.last_logged.is_none_or(|last| now - last >= LOG_INTERVAL) {
-            tracing::warn!(%address, failures = state.unlogged, "refused an unknown bearer token");
-            state.last_logged = Some(now);
-            state.unlogged = 0;
+        if let Some(failures) = state.log_interval.record(now, 1) {
+            tracing::warn!(%address, failures, "refused an unknown bearer token");
         }
         let peer = Caller::from_address(address);
         if state.peers.len() >= MAX_PEERS && !state.peers.contains_key(&peer) {

@@ -77,6 +77,7 @@ impl Endpoint {
             return Err(Rejection::Method(MESSAGES_METHODS));
         }
         body::check_type(&head.headers)?;
+        let _head_memory = self.head_memory(&caller, head)?;
         let mut memory = self.server.body_memory(&caller);
         let body = body::read_message(&head.headers, body, self.max_body, &mut memory).await?;
         let query = head.uri.query().unwrap_or_default();

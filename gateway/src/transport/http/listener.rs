@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::ConnectInfo;
+use futures_util::FutureExt as _;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
@@ -19,8 +20,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::transport::http::client_stream::ClientStream;
 use crate::transport::http::connections::{ConnectionLimiter, ConnectionSlot};
-use crate::transport::http::unsent::TimedWrites;
 
 /// The idle time after which a connection is closed during shutdown, because the rest of a request or response may be
 /// in transit.
@@ -31,6 +32,11 @@ const MIN_CLOSE_DELAY: Duration = Duration::from_secs(1);
 
 /// The maximum size of a request head, in bytes.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
+
+/// The maximum amount of a response that Linux keeps for a connection before it is sent, in bytes. Its default is
+/// megabytes, which no limit of the gateway counts, but the memory limit of its cgroup does. Connections inherit it.
+#[cfg(target_os = "linux")]
+const MAX_UNSENT_SYSTEM_BYTES: u32 = 64 * 1024;
 
 /// The delay after a failed accept, for example when there are no file descriptors left.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
@@ -114,6 +120,10 @@ impl HttpListener {
         let bad = |source| BindError { address, source, purpose };
         let listener = TcpListener::bind(address).await.map_err(bad)?;
         let address = listener.local_addr().map_err(bad)?;
+        #[cfg(target_os = "linux")]
+        if let Err(error) = socket2::SockRef::from(&listener).set_tcp_notsent_lowat(MAX_UNSENT_SYSTEM_BYTES) {
+            tracing::debug!(%error, "can't set TCP_NOTSENT_LOWAT");
+        }
         Ok(Self { listener, address })
     }
 
@@ -202,13 +212,14 @@ async fn serve_connection(
         tracing::debug!(%error, "can't set TCP_NODELAY");
     }
     let handle = slot.handle();
-    let stream = TimedWrites::new(stream, slot.handle());
+    let stream = ClientStream::new(stream, slot.handle());
     let router = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
-        handle.touch();
+        handle.head_completed();
+        let handle = handle.clone();
         request.extensions_mut().insert(handle.clone());
         request.extensions_mut().insert(ConnectInfo(client));
-        router.call(request)
+        router.call(request).inspect(move |_| handle.await_head())
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

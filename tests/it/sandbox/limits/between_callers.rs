@@ -137,6 +137,33 @@ fn sessions_that_wait_for_answers_make_room_for_another() {
 }
 
 #[test]
+fn questions_with_large_requests_leave_memory_for_another_caller() {
+    let callers = Callers::start(
+        "[gateway]\nmemory = \"128MiB\"\n[plugins.zoo]\nsource = \"@zoo@\"\nallow.client = [\"elicitation\"]\n",
+    );
+    let Callers { http, hostile, honest, .. } = &callers;
+    let session = hostile.open_session(http);
+    let headers = hostile.headers(&[
+        ("Content-Type", "application/json"),
+        ("Accept", "application/json, text/event-stream"),
+        ("Mcp-Session-Id", &session),
+    ]);
+    let asked = (1..=64).take_while(|id| {
+        let padding = "x".repeat(1_000_000);
+        let ask = request(*id, "tools/call", json!({ "name": "zoo_ask_name", "padding": padding }));
+        // The connection is closed, but the question stays open for ten minutes.
+        let mut stream = http.open("POST", &headers, ask.to_string().as_bytes());
+        stream.reply.status == 200 && stream.message().is_some_and(|it| it["method"] == "elicitation/create")
+    });
+    let asked = asked.count();
+    assert!((4..64).contains(&asked), "{asked} questions were asked");
+    for _ in 0..5 {
+        let large = "x".repeat(100_000);
+        assert_eq!(text(&honest.is_served(http, "zoo_echo", &json!({ "text": large }))), large);
+    }
+}
+
+#[test]
 fn a_full_queue_of_a_plugin_leaves_room_for_another_caller() {
     let callers = Callers::start("[plugins.zoo]\nsource = \"@zoo@\"\n");
     let Callers { http, hostile, honest, .. } = &callers;

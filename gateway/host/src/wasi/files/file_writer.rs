@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio_util::task::AbortOnDropHandle;
-use wasmtime_wasi::p2::{DynOutputStream, FsError, OutputStream, Pollable, StreamError, StreamResult};
+use wasmtime_wasi::p2::{FsError, OutputStream, Pollable, StreamError, StreamResult};
 
 use super::error::system_error;
 use super::quota::{FileQuota, QuotaExceeded};
 
 /// A stream for [`QuotaWriter`](super::streams::QuotaWriter), which only uses the writes that wait.
+///
+/// A write can't be stopped, so it holds what it counts and its lock itself, even if the call ends meanwhile.
 pub(super) struct FileWriter {
-    /// WASI's own stream, which appends.
-    inner: DynOutputStream,
     file: Arc<File>,
     /// The position of the next write. `None` appends.
     position: Option<u64>,
@@ -24,21 +24,8 @@ pub(super) struct FileWriter {
 
 impl FileWriter {
     /// `position` is the position of the first write. `None` appends.
-    pub(super) fn new(
-        inner: DynOutputStream,
-        file: Arc<File>,
-        position: Option<u64>,
-        quota: FileQuota,
-    ) -> Self {
-        Self { inner, file, position, quota }
-    }
-
-    async fn append(&mut self, bytes: Bytes) -> StreamResult<()> {
-        let _growing = self.quota.disk().growing().await;
-        let charge = self.quota.add(bytes.len() as u64)?;
-        let written = self.inner.blocking_write_and_flush(bytes).await;
-        charge.keep();
-        written
+    pub(super) fn new(file: Arc<File>, position: Option<u64>, quota: FileQuota) -> Self {
+        Self { file, position, quota }
     }
 }
 
@@ -88,6 +75,38 @@ pub(super) fn grow<T>(
     }
 }
 
+/// Appends, and counts the bytes that were written.
+fn append(file: &File, bytes: &[u8], quota: &FileQuota) -> Result<(), GrowError> {
+    let charge = quota.add(bytes.len() as u64).map_err(GrowError::Quota)?;
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        match append_some(file, rest) {
+            Ok(count) if count > 0 => rest = rest.get(count..).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            failed => {
+                charge.keep_part((bytes.len() - rest.len()) as u64);
+                return Err(GrowError::System(failed.err().unwrap_or(io::ErrorKind::WriteZero.into())));
+            }
+        }
+    }
+    charge.keep();
+    Ok(())
+}
+
+/// Appends some of the bytes. On Linux, they never overwrite what another process appends meanwhile.
+fn append_some(file: &File, bytes: &[u8]) -> io::Result<usize> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::io::{Errno, ReadWriteFlags, pwritev2};
+
+        match pwritev2(file, &[io::IoSlice::new(bytes)], 0, ReadWriteFlags::APPEND) {
+            Err(Errno::NOSYS | Errno::NOTSUP) => {} // older than Linux 4.16, or a file system without it
+            written => return Ok(written?),
+        }
+    }
+    file.write_at(bytes, file.metadata()?.len())
+}
+
 #[wasmtime_wasi::async_trait]
 impl OutputStream for FileWriter {
     fn write(&mut self, _: Bytes) -> StreamResult<()> {
@@ -95,18 +114,21 @@ impl OutputStream for FileWriter {
     }
 
     async fn blocking_write_and_flush(&mut self, bytes: Bytes) -> StreamResult<()> {
-        let Some(position) = self.position else { return self.append(bytes).await };
-        let end = position.saturating_add(bytes.len() as u64);
+        let position = self.position;
+        let end = position.map(|position| position.saturating_add(bytes.len() as u64));
         let growing = self.quota.disk().growing().await;
         let file = Arc::clone(&self.file);
         let quota = self.quota.clone();
         let work = tokio::task::spawn_blocking(move || {
             let _growing = growing;
-            grow(&file, end, &quota, || file.write_all_at(&bytes, position))
+            match position.zip(end) {
+                Some((position, end)) => grow(&file, end, &quota, || file.write_all_at(&bytes, position)),
+                None => append(&file, &bytes, &quota),
+            }
         });
         let done = AbortOnDropHandle::new(work).await;
         done.map_err(|error| StreamError::Trap(wasmtime::Error::new(error)))??;
-        self.position = Some(end);
+        self.position = end;
         Ok(())
     }
 
@@ -123,3 +145,6 @@ impl OutputStream for FileWriter {
 impl Pollable for FileWriter {
     async fn ready(&mut self) {}
 }
+
+#[cfg(test)]
+mod tests;

@@ -31,7 +31,7 @@ use crate::server::large_messages;
 use crate::server::listen_streams::StreamEnds;
 use crate::server::observer::ServerSpan;
 use crate::server::request::{read_counted_params, receive_notification};
-use crate::server::response_stream::{RequestInProgress, StreamSupport, response_stream};
+use crate::server::response_stream::{RequestInProgress, StreamSupport, response_stream, stopping};
 use crate::server::{
     NO_BATCHES, PARSE_LIMITS, Server, batch_error, duplicate_id, finish, finish_request, join_batch,
     malformed, response, stray_error, unknown_id,
@@ -153,8 +153,10 @@ impl Server {
                     started: StartedRequest::Pending(later),
                     side_messages: Some(side_messages),
                 }) => {
-                    let messages = response_stream(later, side_messages, request.id.clone(), None);
                     let is_listening = request.method == Method::Listen.as_str();
+                    // A notification stream makes its next message when the last one was read.
+                    let unsent = (!is_listening).then_some((&self.unsent_answers, caller));
+                    let messages = response_stream(later, side_messages, request.id.clone(), None, unsent);
                     let lifetime = if is_listening {
                         StreamLifetime::UntilClosed
                     } else {
@@ -276,12 +278,13 @@ impl Server {
                     side_messages.unwrap_or_else(no_side_messages),
                     id.clone(),
                     Some(running),
+                    None,
                 );
                 match upgrade::in_session(session, messages, closes_at).await {
                     Upgraded::Response(message) => message,
                     Upgraded::Stream(reader) => return HttpAnswer::Events(reader.into()),
                     Upgraded::Cancelled => response(id, &RequestAnswer::Error(ProtocolError::cancelled())),
-                    Upgraded::Stopping => response(id, &RequestAnswer::Error(stopping())),
+                    Upgraded::Stopping => response(id, &stopping()),
                 }
             }
             Ok(RequestInProgress { started: StartedRequest::Ready(answer), .. }) => response(id, &answer),
@@ -294,7 +297,7 @@ impl Server {
                 match tokio::spawn(finished).await {
                     Ok(Some(reply)) => return reply.into(),
                     Ok(None) => response(id, &RequestAnswer::Error(ProtocolError::cancelled())),
-                    Err(_) => response(id, &RequestAnswer::Error(stopping())),
+                    Err(_) => response(id, &stopping()),
                 }
             }
             Err(error) => response(id, &RequestAnswer::Error(error)),
@@ -394,8 +397,4 @@ impl Server {
 /// A channel without messages.
 fn no_side_messages() -> mpsc::Receiver<SideMessage> {
     mpsc::channel(1).1
-}
-
-fn stopping() -> ProtocolError {
-    ProtocolError::internal("the gateway is stopping")
 }

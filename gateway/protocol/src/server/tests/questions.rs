@@ -342,6 +342,13 @@ async fn ending_a_session_ends_its_questions() {
     assert_eq!(reply.status, 404);
 }
 
+/// Lets calls continue that run in tasks of their own.
+async fn let_calls_run() {
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+}
+
 #[tokio::test]
 async fn limits_memory_of_waiting_requests() {
     let server = asking();
@@ -366,6 +373,7 @@ async fn limits_memory_of_waiting_requests() {
     let mut messages = several(server.stdio_line(&connection, &request(99, "tools/call", &small)));
     next(&mut messages).await.unwrap();
     waiting.pop();
+    let_calls_run().await;
     let mut messages = several(server.stdio_line(&connection, &large(100)));
     assert_eq!(next(&mut messages).await.unwrap()["method"], "roots/list", "one more fits again");
 }
@@ -412,6 +420,7 @@ async fn limits_memory_of_waiting_answers() {
         for id in &asked[..3] {
             line(&server, &connection, &long(id)).await;
         }
+        let_calls_run().await;
         match next(&mut messages).now_or_never() {
             None => waiting.push(messages),
             Some(withdrawal) => {
@@ -423,6 +432,7 @@ async fn limits_memory_of_waiting_answers() {
     assert_eq!(waiting.len(), 22, "of 3 MB each, in 64 MiB");
     assert!(text(&refused).contains("too many long answers are waiting"), "{refused}");
     drop(waiting);
+    let_calls_run().await;
     let mut messages = several(server.stdio_line(&connection, &call(99, "a_asks")));
     let question = next(&mut messages).await.unwrap();
     line(&server, &connection, &long(&question["id"])).await;

@@ -142,6 +142,32 @@ async fn a_new_caller_takes_the_quietest_place_of_the_one_with_most() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn incomplete_heads_close_the_largest_of_the_owner_with_most() {
+    const LARGE: usize = MAX_INCOMPLETE_HEAD_BYTES / 8;
+    let limiter = ConnectionLimiter::new(64);
+    let honest = authenticated(&limiter, "honest", 2).await;
+    let newcomer = unauthenticated(&limiter, OTHER_PEER, 1).await;
+    honest[0].handle().received(LARGE + 1);
+    newcomer[0].handle().received(LARGE + 1);
+    let greedy = authenticated(&limiter, "greedy", 9).await;
+    for (slot, bytes) in greedy.iter().zip(0..) {
+        slot.handle().received(LARGE + bytes);
+    }
+    let closed = evicted(&greedy);
+    assert!((3..=4).contains(&closed.len()) && closed[0] == 5, "{closed:?}");
+    assert_eq!((evicted(&honest), evicted(&newcomer)), (vec![], vec![]));
+    drop((greedy, newcomer));
+    assert_eq!(limiter.incomplete_heads.load(Ordering::Relaxed), LARGE + 1);
+    // A complete head doesn't count, and neither does a body.
+    honest[0].handle().head_completed();
+    honest[0].handle().received(2 * MAX_INCOMPLETE_HEAD_BYTES);
+    assert_eq!(limiter.incomplete_heads.load(Ordering::Relaxed), 0);
+    honest[0].handle().await_head();
+    honest[0].handle().received(MAX_INCOMPLETE_HEAD_BYTES + 1);
+    assert_eq!((evicted(&honest), limiter.incomplete_heads.load(Ordering::Relaxed)), (vec![0], 0));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_connection_is_idle_from_the_end_of_its_last_request() {
     let slot = limiter().acquire(PEER).await;
     let active = slot.handle().begin_request();

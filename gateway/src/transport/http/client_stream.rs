@@ -1,0 +1,154 @@
+//! A client's connection: what it reads counts as a request head until the head is complete, and a client that reads a
+//! response too slowly is disconnected.
+//!
+//! A minimum rate is needed in addition to a limit on the time without progress: a client that reads a byte now and then
+//! would otherwise keep its response in memory for ever. As in Kestrel and Apache, the rate is an average, and only the
+//! time for which bytes wait for the client counts. A stream with rare or small events therefore stays open.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use crate::transport::http::connections::ConnectionHandle;
+
+/// The time for which bytes can wait for a client, in addition to the time that the minimum rate allows for them.
+const MAX_WAIT: Duration = Duration::from_secs(30);
+
+/// The minimum rate at which a client must read, in bytes per second. It is that of a slow mobile connection, and lets
+/// a client read the largest result in nine minutes. Web servers use a few hundred bytes per second, which would take
+/// ten hours.
+const MIN_BYTES_PER_SECOND: u32 = 16 * 1024;
+
+/// The maximum number of bytes to read at once: hyper doubles its buffer whenever one read fills it, and an idle
+/// connection keeps up to 128 KiB. With this, it keeps at most 32 KiB.
+const MAX_READ_BYTES: usize = 8 * 1024;
+
+/// A connection with time limits on writes.
+pub(super) struct ClientStream<S> {
+    stream: S,
+    handle: ConnectionHandle,
+    unread: UnreadTime,
+    /// Set while a write waits for the client.
+    timeout: Option<Pin<Box<Sleep>>>,
+}
+
+/// The time for which bytes waited for the client, minus the time that the minimum rate allows for what it read since.
+/// It decreases again while nothing waits.
+#[derive(Debug)]
+struct UnreadTime {
+    waited: Duration,
+    measured_at: Instant,
+    is_waiting: bool,
+}
+
+impl UnreadTime {
+    fn new() -> Self {
+        Self { waited: Duration::ZERO, measured_at: Instant::now(), is_waiting: false }
+    }
+
+    /// Records that bytes wait, and returns when they have waited for too long.
+    fn wait(&mut self, now: Instant) -> Instant {
+        self.measure(now);
+        self.is_waiting = true;
+        now + MAX_WAIT.saturating_sub(self.waited)
+    }
+
+    /// Records that the client has made room for this many bytes.
+    fn progress(&mut self, now: Instant, bytes: usize) {
+        self.measure(now);
+        self.is_waiting = false;
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        self.waited = self.waited.saturating_sub(Duration::from_secs(bytes.into()) / MIN_BYTES_PER_SECOND);
+    }
+
+    fn measure(&mut self, now: Instant) {
+        let passed = now - self.measured_at;
+        self.measured_at = now;
+        self.waited = if self.is_waiting { self.waited + passed } else { self.waited.saturating_sub(passed) };
+    }
+}
+
+impl<S> ClientStream<S> {
+    pub(super) fn new(stream: S, handle: ConnectionHandle) -> Self {
+        Self { stream, handle, unread: UnreadTime::new(), timeout: None }
+    }
+
+    /// Limits the time for which writes return `Pending`.
+    fn limit(
+        &mut self,
+        context: &mut Context<'_>,
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(result) = written {
+            self.timeout = None;
+            self.unread.progress(Instant::now(), *result.as_ref().unwrap_or(&0));
+            self.handle.touch();
+            return Poll::Ready(result);
+        }
+        let unread = &mut self.unread;
+        let timeout = self.timeout.get_or_insert_with(|| Box::pin(sleep_until(unread.wait(Instant::now()))));
+        ready!(timeout.as_mut().poll(context));
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client reads the response too slowly")))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for ClientStream<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let received = if buffer.remaining() > MAX_READ_BYTES {
+            let mut part = ReadBuf::new(buffer.initialize_unfilled_to(MAX_READ_BYTES));
+            ready!(Pin::new(&mut self.stream).poll_read(context, &mut part))?;
+            let received = part.filled().len();
+            buffer.advance(received);
+            received
+        } else {
+            let before = buffer.filled().len();
+            ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+            buffer.filled().len() - before
+        };
+        self.handle.received(received);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for ClientStream<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.limit(context, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
+        self.limit(context, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! Clients that read slowly or not at all, over in-memory streams.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
+use tokio::task::JoinHandle;
+
+use super::*;
+use crate::transport::http::connections::ConnectionLimiter;
+
+/// The buffer between the gateway and its client.
+const BUFFER: usize = 64 * 1024;
+
+/// Writes responses of these sizes, each after a pause. Returns the result and its time.
+async fn respond(
+    responses: &'static [(Duration, usize)],
+) -> (JoinHandle<(io::Result<()>, Instant)>, DuplexStream) {
+    let slot = ConnectionLimiter::new(0).acquire(IpAddr::V4(Ipv4Addr::LOCALHOST)).await;
+    let (gateway, client) = tokio::io::duplex(BUFFER);
+    let mut stream = ClientStream::new(gateway, slot.handle());
+    let writer = tokio::spawn(async move {
+        for (pause, size) in responses {
+            tokio::time::sleep(*pause).await;
+            let written = stream.write_all(&vec![0; *size]).await;
+            if written.is_err() {
+                return (written, Instant::now());
+            }
+        }
+        (Ok(()), Instant::now())
+    });
+    (writer, client)
+}
+
+/// Reads `bytes` every `interval`, until the end.
+async fn read_slowly(client: &mut DuplexStream, interval: Duration, bytes: usize) {
+    loop {
+        tokio::time::sleep(interval).await;
+        if client.read_exact(&mut vec![0; bytes]).await.is_err() {
+            return;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn clients_below_the_minimum_rate_are_disconnected() {
+    for (interval, bytes, ends_within) in [
+        (Duration::from_hours(1), 1, MAX_WAIT),
+        (Duration::from_secs(29), 1, Duration::from_secs(31)),
+        (Duration::from_millis(10), 1, Duration::from_secs(31)),
+        (Duration::from_secs(1), 8 * 1024, Duration::from_secs(61)),
+        (Duration::from_secs(1), 15 * 1024, Duration::from_secs(8 * 1024)),
+    ] {
+        let (writer, mut client) = respond(&[(Duration::ZERO, 8 << 20)]).await;
+        let started = Instant::now();
+        read_slowly(&mut client, interval, bytes).await;
+        let (result, ended) = writer.await.unwrap();
+        assert_eq!(
+            result.map_err(|error| error.kind()),
+            Err(io::ErrorKind::TimedOut),
+            "{interval:?} {bytes}"
+        );
+        assert!(ended - started <= ends_within, "{interval:?} {bytes}: {:?}", ended - started);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_clients_above_the_minimum_rate_get_their_response() {
+    for (interval, bytes) in [
+        (Duration::from_secs(1), MIN_BYTES_PER_SECOND as usize),
+        (Duration::from_millis(1), 20),
+        // A connection that stops for a while, as a laptop that sleeps.
+        (Duration::from_secs(29), 1 << 20),
+    ] {
+        let (writer, mut client) = respond(&[(Duration::ZERO, 2 << 20)]).await;
+        read_slowly(&mut client, interval, bytes).await;
+        let (result, _) = writer.await.unwrap();
+        assert!(result.is_ok(), "{interval:?} {bytes}: {result:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn streams_with_rare_events_stay_open() {
+    const RARE: &[(Duration, usize)] = &[(Duration::from_secs(60), 1000); 100];
+    // What doesn't wait doesn't count, however little it is, and what has waited is forgotten after some time.
+    const SOME: &[(Duration, usize)] = &[(Duration::from_secs(60), BUFFER + 10_000); 10];
+    for responses in [RARE, SOME] {
+        let (writer, mut client) = respond(responses).await;
+        let reader = async {
+            loop {
+                tokio::time::sleep(Duration::from_secs(20)).await;
+                let mut bytes = vec![0; 2 * BUFFER];
+                if client.read(&mut bytes).await.is_ok_and(|count| count == 0) {
+                    return;
+                }
+            }
+        };
+        reader.await;
+        let (result, _) = writer.await.unwrap();
+        assert!(result.is_ok(), "{result:?}");
+    }
+}
