@@ -13,7 +13,7 @@ use super::DispatchError;
 use super::check_pool::{CheckError, CheckLimits, CheckPool};
 
 /// The largest value, in bytes, that is checked on the thread that handles the request: a few hundred microseconds'
-/// work. Larger ones are checked on another thread, so that no other request waits.
+/// work to read. Larger ones are checked on another thread, so that no other request waits.
 const MAX_INLINE_CHECK_BYTES: usize = 64 * 1024;
 
 /// A tool's arguments: the text of an object without duplicate keys.
@@ -93,7 +93,7 @@ impl CallChecks<'_> {
 
     /// Checks the value of a text that can have duplicate keys.
     pub(super) async fn check_text(&self, schema: &Schema, text: &str) -> Result<(), CheckError> {
-        if text.len() <= MAX_INLINE_CHECK_BYTES && schema.is_quick(text.len()) {
+        if text.len() <= MAX_INLINE_CHECK_BYTES && schema.is_quick(text) {
             return check_strictly(schema, text).map_err(CheckError::Mismatch);
         }
         self.run(schema, text, check_strictly).await
