@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use bytesize::ByteSize;
 use tokio_util::sync::CancellationToken;
 
 use crate::caller::Caller;
@@ -63,14 +62,38 @@ pub struct ServerOptions {
     pub updates: Arc<ResourceUpdates>,
     /// The time after which an event stream is closed early, so that its client reconnects. `None` means never.
     pub close_streams_after: Option<std::time::Duration>,
-    /// The maximum size of all answers that clients haven't read yet, in bytes. One caller can use an eighth.
-    pub max_unsent_bytes: u64,
-    /// The memory of all requests in flight.
-    pub request_memory: ByteSize,
+    /// The memory of requests, of responses, and of what waits for clients.
+    pub memory: ServerMemory,
 }
 
-/// A value of [`ServerOptions::request_memory`] for a machine with a few gigabytes.
-pub const DEFAULT_REQUEST_MEMORY: ByteSize = ByteSize::mib(256);
+/// The memory of an endpoint, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServerMemory {
+    /// Requests in flight.
+    pub requests: u64,
+    /// Responses that clients haven't read yet. One caller can use an eighth before its requests are refused.
+    pub responses: u64,
+    /// Questions to clients that are open, and answers to them until their request ends.
+    pub questions: u64,
+    /// Messages that are kept for clients with broken connections.
+    pub streams: u64,
+    /// Subscriptions to resources.
+    pub subscriptions: u64,
+}
+
+impl ServerMemory {
+    /// The memory of an endpoint in a process that has this much for everything.
+    #[must_use]
+    pub fn of_process(memory: u64) -> Self {
+        Self {
+            requests: memory / 8,
+            responses: memory / 8,
+            questions: (memory / 32).min(64 << 20),
+            streams: (memory / 32).min(64 << 20),
+            subscriptions: (memory / 64).min(32 << 20),
+        }
+    }
+}
 
 /// Current usage of an endpoint.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -107,28 +130,22 @@ impl Server {
     /// Serves the plugins of `dispatcher`. Requests are reported to its observer.
     #[must_use]
     pub fn new(dispatcher: Dispatcher, options: ServerOptions) -> Arc<Self> {
-        let ServerOptions {
-            protocol,
-            max_sessions,
-            session_idle,
-            updates,
-            close_streams_after,
-            max_unsent_bytes,
-            request_memory,
-        } = options;
+        let ServerOptions { protocol, max_sessions, session_idle, updates, close_streams_after, memory } =
+            options;
         let stop = CancellationToken::new();
         let observer = dispatcher.observer().cloned();
-        let unsent_answers = UnsentAnswers::new(max_unsent_bytes);
+        let unsent_answers = UnsentAnswers::new(memory.responses);
+        updates.set_memory(memory.subscriptions);
         let dispatcher = dispatcher.with_unsent_answers(Arc::clone(&unsent_answers));
         Arc::new(Self {
             protocol: Arc::new(Protocol::new(dispatcher, protocol)),
-            sessions: SessionStore::new(max_sessions, session_idle, stop.clone()),
+            sessions: SessionStore::new(max_sessions, session_idle, memory.streams, stop.clone()),
             updates,
             listen_streams: ListenStreams::default(),
             legacy_clients: LegacySseClients::new(max_sessions),
-            request_memory: RequestMemoryBudget::new(request_memory),
+            request_memory: RequestMemoryBudget::new(memory.requests),
             large_messages: LargeMessageTurns::default(),
-            question_budget: Arc::default(),
+            question_budget: QuestionBudget::new(memory.questions),
             unsent_answers,
             close_streams_after,
             observer,

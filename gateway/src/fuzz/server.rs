@@ -13,7 +13,7 @@ use moongate_protocol::dispatch::Dispatcher;
 use moongate_protocol::limiter::ConcurrencyLimiter;
 use moongate_protocol::mcp::{CacheScope, Era, Identity, ProtocolOptions, Revision, SealingKey};
 use moongate_protocol::server::{
-    DEFAULT_REQUEST_MEMORY, LineReply, OutgoingMessage, Server, ServerOptions, StdioConnection,
+    LineReply, OutgoingMessage, Server, ServerMemory, ServerOptions, StdioConnection,
 };
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -56,11 +56,10 @@ impl FuzzServer {
                 sealing_key: SealingKey::shared("fuzz"),
             },
             max_sessions: 1,
-            max_unsent_bytes: u64::MAX,
             session_idle: Duration::from_secs(60),
             updates: Arc::default(),
             close_streams_after: None,
-            request_memory: DEFAULT_REQUEST_MEMORY,
+            memory: ServerMemory::of_process(4 << 30),
         };
         let server = Server::new(Dispatcher::new(catalog, Arc::new(ConcurrencyLimiter::new(1))), options);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

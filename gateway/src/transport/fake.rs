@@ -11,7 +11,7 @@ use moongate_protocol::catalog::{Catalog, CatalogBuild};
 use moongate_protocol::dispatch::Dispatcher;
 use moongate_protocol::limiter::ConcurrencyLimiter;
 use moongate_protocol::mcp::{CacheScope, Identity, ProtocolOptions, SealingKey};
-use moongate_protocol::server::{DEFAULT_REQUEST_MEMORY, Server, ServerOptions};
+use moongate_protocol::server::{Server, ServerMemory, ServerOptions};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -66,11 +66,10 @@ impl FakeServer {
                 sealing_key: SealingKey::shared("test"),
             },
             max_sessions: 8,
-            max_unsent_bytes: 8 * CALLER_UNSENT_BYTES,
             session_idle: Duration::from_secs(60),
             updates: Arc::default(),
             close_streams_after: None,
-            request_memory: DEFAULT_REQUEST_MEMORY,
+            memory: ServerMemory { responses: 8 * CALLER_UNSENT_BYTES, ..ServerMemory::of_process(4 << 30) },
         };
         let server = Server::new(Dispatcher::new(seen, Arc::new(ConcurrencyLimiter::new(64))), options);
         Self { server, signals, cancel_grace, catalogs }

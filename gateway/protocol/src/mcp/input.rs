@@ -128,8 +128,8 @@ pub enum QuestionError {
     /// The caller has used up its share of the open questions of all clients.
     #[error("too many questions are open; try again later")]
     TooManyInTotal,
-    /// The client answered, but the limit on the memory of waiting answers is reached.
-    #[error("too many long answers are waiting; try again later")]
+    /// The caller has used up its share of the memory of open questions and their answers.
+    #[error("too many long questions or answers are waiting; try again later")]
     NoMemory,
     /// The connection is closed.
     #[error("the client can't answer any more: the connection is closed, or the gateway is stopping")]

@@ -418,7 +418,7 @@ async fn limits_memory_of_waiting_answers() {
         }
     };
     assert_eq!(waiting.len(), 22, "of 3 MB each, in 64 MiB");
-    assert!(text(&refused).contains("too many long answers are waiting"), "{refused}");
+    assert!(text(&refused).contains("too many long questions or answers are waiting"), "{refused}");
     drop(waiting);
     let mut messages = several(server.stdio_line(&connection, &call(99, "a_asks")));
     let question = next(&mut messages).await.unwrap();

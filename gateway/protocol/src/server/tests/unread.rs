@@ -24,11 +24,10 @@ fn server_with_large_results() -> Arc<Server> {
             sealing_key: SealingKey::shared("test"),
         },
         max_sessions: 8,
-        max_unsent_bytes: 8 * 4 * RESULT_BYTES as u64,
         session_idle: Duration::from_secs(60),
         updates: Arc::default(),
         close_streams_after: None,
-        request_memory: DEFAULT_REQUEST_MEMORY,
+        memory: ServerMemory { responses: 8 * 4 * RESULT_BYTES as u64, ..ServerMemory::of_process(4 << 30) },
     };
     Server::new(dispatcher, options)
 }

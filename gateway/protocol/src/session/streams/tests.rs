@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::unconstrained;
 
-use super::memory::MAX_TOTAL_BYTES;
 use super::store::{
     DELIVERED_STREAM_TTL, MAX_SESSION_BYTES, MAX_STREAM_EVENTS, MAX_UNREAD_STREAMS, SESSION_SHARE_BYTES,
     UNREAD_STREAM_TTL,
@@ -19,6 +18,9 @@ use crate::changes::{ChangeListener, ResourceUpdates};
 use crate::mcp::{InitializeParams, Params};
 use crate::names::{Principal, ResourceUri};
 use crate::session::SessionStore;
+
+/// The memory of the streams of all sessions.
+const MAX_TOTAL_BYTES: usize = 64 << 20;
 
 /// A session with a ready client, and its catalog.
 struct Client {
@@ -36,7 +38,7 @@ fn client(revision: &str) -> Client {
     let updates: Arc<ResourceUpdates> = Arc::default();
     let listener = ChangeListener::new(catalog, &updates, []);
     let stop = CancellationToken::new();
-    let sessions = SessionStore::new(10, Duration::from_secs(60), stop.clone());
+    let sessions = SessionStore::new(10, Duration::from_secs(60), MAX_TOTAL_BYTES as u64, stop.clone());
     let session = sessions.open(Caller::LOOPBACK, greeting, listener).unwrap();
     session.set_ready();
     Client { sessions, session, updates, stop }
