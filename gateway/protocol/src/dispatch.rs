@@ -51,6 +51,8 @@ pub struct Dispatcher {
 /// The outcome of a call, and the plugin that was called: if it asked questions, the same plugin gets the answers.
 #[derive(Debug)]
 pub struct DispatchOutcome<T> {
+    /// The permit of the call. Hold it until the response counts as unread, so that the next call waits for that.
+    pub permit: CallPermit,
     /// The plugin that was called.
     pub catalog_plugin: Arc<CatalogPlugin>,
     /// The outcome.
@@ -104,6 +106,12 @@ impl Dispatcher {
         self.catalog.clone()
     }
 
+    /// The memory of unread answers.
+    #[must_use]
+    pub(crate) fn unsent_answers(&self) -> &Arc<UnsentAnswers> {
+        &self.unsent_answers
+    }
+
     /// The limits on concurrent calls.
     #[must_use]
     pub fn limiter(&self) -> &Arc<ConcurrencyLimiter> {
@@ -143,9 +151,8 @@ impl Dispatcher {
             Ok(outcome) => output::check_tool_outcome(entry, &checks, outcome).await,
             Err(error) => Err(error),
         };
-        drop(permit);
         let outcome = span.finish(answer)?;
-        Ok(DispatchOutcome { catalog_plugin: Arc::clone(catalog_plugin), outcome })
+        Ok(DispatchOutcome { permit, catalog_plugin: Arc::clone(catalog_plugin), outcome })
     }
 
     /// Reads the resource at `uri`.
@@ -165,11 +172,11 @@ impl Dispatcher {
         let mut span = self.span(catalog_plugin, CallKind::Resource, None);
         let call = || catalog_plugin.plugin().read_resource(Arc::clone(context), &uri);
         let answer = self.admit_and_invoke(&mut span, context, call).await;
-        let outcome = span
-            .finish(answer.and_then(|outcome| {
-                output::check_read_outcome(view, catalog_plugin, context, &uri, outcome)
-            }))?;
-        Ok(DispatchOutcome { catalog_plugin: Arc::clone(catalog_plugin), outcome })
+        let (outcome, permit) = span.finish(answer.and_then(|(outcome, permit)| {
+            let outcome = output::check_read_outcome(view, catalog_plugin, context, &uri, outcome)?;
+            Ok((outcome, permit))
+        }))?;
+        Ok(DispatchOutcome { permit, catalog_plugin: Arc::clone(catalog_plugin), outcome })
     }
 
     /// Fills in the prompt with the public name `name`.
@@ -191,10 +198,10 @@ impl Dispatcher {
         let call =
             || catalog_plugin.plugin().get_prompt(Arc::clone(context), &entry.prompt().name, arguments);
         let answer = self.admit_and_invoke(&mut span, context, call).await;
-        let outcome = span.finish(
-            answer.and_then(|outcome| output::check_prompt_outcome(catalog_plugin, context, outcome)),
-        )?;
-        Ok(DispatchOutcome { catalog_plugin: Arc::clone(catalog_plugin), outcome })
+        let (outcome, permit) = span.finish(answer.and_then(|(outcome, permit)| {
+            Ok((output::check_prompt_outcome(catalog_plugin, context, outcome)?, permit))
+        }))?;
+        Ok(DispatchOutcome { permit, catalog_plugin: Arc::clone(catalog_plugin), outcome })
     }
 
     /// Suggests values for the argument `name`, whose text so far is `value`; `others` are the other arguments. The
@@ -233,7 +240,7 @@ impl Dispatcher {
         let mut span = self.span(catalog_plugin, CallKind::Completion, None);
         let call = || catalog_plugin.plugin().complete(Arc::clone(context), &target, name, value, others);
         let answer = self.admit_and_invoke(&mut span, context, call).await;
-        span.finish(answer).map(output::limit_completion)
+        span.finish(answer).map(|(completion, _permit)| output::limit_completion(completion))
     }
 
     fn span<'a>(
@@ -252,7 +259,7 @@ impl Dispatcher {
             deadline: context.arrived_at + policy.timeout,
             cpu_time: policy.cpu_time,
         };
-        CallChecks { pool: &self.checks, context, limits }
+        CallChecks { pool: &self.checks, unsent_answers: &self.unsent_answers, context, limits }
     }
 
     /// Waits for a permit.
@@ -287,9 +294,9 @@ impl Dispatcher {
         span: &mut RequestSpan<PluginCall<'_>>,
         context: &CallContext,
         call: impl FnOnce() -> PluginFuture<'a, T>,
-    ) -> Result<T, CallError> {
-        let _permit = self.admit(span, context).await?;
-        self.invoke(span.catalog_plugin(), context, call).await
+    ) -> Result<(T, CallPermit), CallError> {
+        let permit = self.admit(span, context).await?;
+        Ok((self.invoke(span.catalog_plugin(), context, call).await?, permit))
     }
 
     /// Calls the plugin and waits for its answer. A cancelled call can keep running for the plugin's grace period.

@@ -31,6 +31,7 @@ pub use id::{Id, IdError};
 pub use outline::{MessageOutline, MessageScanner};
 pub use read::{MessageText, parse};
 pub use write::{MissingId, write_error, write_notification, write_request, write_result};
+pub(crate) use write::{replace_line_breaks, result_head};
 
 /// The limits of [`parse`]. The transport limits the total size; the depth is fixed ([`MAX_DEPTH`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

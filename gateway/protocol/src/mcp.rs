@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::call::{CallContext, CallSink, Capabilities, ClientInfo};
 use crate::caller::Caller;
 use crate::dispatch::Dispatcher;
+use crate::unsent_answers::ResultText;
 
 mod calls;
 mod changes;
@@ -79,12 +80,12 @@ pub struct RequestContext {
 /// The answer to a request.
 #[derive(Debug)]
 pub enum RequestAnswer {
-    /// A result, as JSON text.
-    Result(Box<RawValue>),
+    /// A result.
+    Result(ResultText),
     /// A result that is shared between callers, such as a list.
     Shared(Arc<RawValue>),
     /// A result that reports a failure of a tool.
-    ToolError(Box<RawValue>),
+    ToolError(ResultText),
     /// An error.
     Error(ProtocolError),
 }
@@ -93,7 +94,7 @@ impl RequestAnswer {
     /// A result without members.
     #[must_use]
     pub fn empty() -> Self {
-        Self::Result(render::render(&serde_json::json!({})))
+        render::render(&serde_json::json!({})).into()
     }
 
     /// The HTTP status in a stateless revision.
@@ -121,6 +122,12 @@ impl RequestAnswer {
 
 impl From<Box<RawValue>> for RequestAnswer {
     fn from(result: Box<RawValue>) -> Self {
+        Self::Result(result.into())
+    }
+}
+
+impl From<ResultText> for RequestAnswer {
+    fn from(result: ResultText) -> Self {
         Self::Result(result)
     }
 }
@@ -197,9 +204,7 @@ impl Protocol {
             Method::ListTemplates => list(ListedItems::Templates),
             Method::ListPrompts => list(ListedItems::Prompts),
             Method::Ping => StartedRequest::Ready(RequestAnswer::empty()),
-            Method::Discover => {
-                StartedRequest::Ready(RequestAnswer::Result(self.discover(request_context.revision)))
-            }
+            Method::Discover => StartedRequest::Ready(self.discover(request_context.revision).into()),
             Method::CallTool => self.start_call(request_context, params, calls::call_tool),
             Method::ReadResource => self.start_call(request_context, params, calls::read_resource),
             Method::GetPrompt => self.start_call(request_context, params, calls::get_prompt),

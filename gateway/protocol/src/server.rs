@@ -17,7 +17,7 @@ use crate::mcp::{
     StartedRequest,
 };
 use crate::session::{QuestionBudget, RunningRequest, SessionStore};
-use crate::unsent_answers::UnsentAnswers;
+use crate::unsent_answers::{CountedMessage, UnsentAnswers};
 
 mod detach;
 mod headers;
@@ -153,10 +153,14 @@ impl Server {
         })
     }
 
-    /// The answers that clients haven't read yet. Transports count each answer from its creation until it is written.
+    /// The answers that clients haven't read yet. Transports keep each message until it is written.
     #[must_use]
     pub fn unsent_answers(&self) -> &Arc<UnsentAnswers> {
         &self.unsent_answers
+    }
+
+    fn responses_to(&self, caller: &Caller) -> ResponseRenderer {
+        ResponseRenderer { unsent_answers: Arc::clone(&self.unsent_answers), caller: caller.clone() }
     }
 
     /// The memory of a request over HTTP. Transports count its body while they receive it.
@@ -190,19 +194,30 @@ impl Server {
     }
 }
 
-/// Renders a response.
-fn response(id: &Id, answer: &RequestAnswer) -> Vec<u8> {
-    let mut out = Vec::with_capacity(256);
+/// Renders a response. It isn't counted unless its result already is.
+fn response(id: &Id, answer: RequestAnswer) -> CountedMessage {
+    let mut out = Vec::new();
     match answer {
-        RequestAnswer::Result(result) | RequestAnswer::ToolError(result) => {
-            jsonrpc::write_result(&mut out, id, result)
-        }
-        RequestAnswer::Shared(result) => jsonrpc::write_result(&mut out, id, result),
+        RequestAnswer::Result(result) | RequestAnswer::ToolError(result) => return result.into_response(id),
+        RequestAnswer::Shared(result) => jsonrpc::write_result(&mut out, id, &result),
         RequestAnswer::Error(error) => {
             jsonrpc::write_error(&mut out, Some(id), MissingId::Null, &error.error)
         }
     }
-    out
+    out.into()
+}
+
+/// Renders the responses to the requests of one caller, and counts them until they are sent.
+#[derive(Debug, Clone)]
+struct ResponseRenderer {
+    unsent_answers: Arc<UnsentAnswers>,
+    caller: Caller,
+}
+
+impl ResponseRenderer {
+    fn response(&self, id: &Id, answer: RequestAnswer) -> CountedMessage {
+        response(id, answer).counted(&self.unsent_answers, &self.caller)
+    }
 }
 
 /// Renders the response to a malformed message.
@@ -246,7 +261,7 @@ fn batch_error(entries: &[Result<Message<'_>, MalformedMessage>]) -> Option<&'st
 }
 
 /// Joins responses into an array. Each response is dropped once it is copied, because a batch can be large.
-fn join_batch(responses: Vec<Vec<u8>>) -> Vec<u8> {
+fn join_batch(responses: Vec<CountedMessage>) -> Vec<u8> {
     let mut out = Vec::with_capacity(responses.iter().map(|response| response.len() + 1).sum::<usize>() + 1);
     for response in responses {
         out.push(if out.is_empty() { b'[' } else { b',' });
@@ -262,11 +277,16 @@ fn duplicate_id() -> RequestAnswer {
 }
 
 /// Finishes a request that is registered as running. `None` means that it was cancelled.
-async fn finish_request(begun: StartedRequest, id: Id, running: RunningRequest) -> Option<Vec<u8>> {
+async fn finish_request(
+    begun: StartedRequest,
+    id: Id,
+    running: RunningRequest,
+    responses: ResponseRenderer,
+) -> Option<CountedMessage> {
     let answer = finish(begun).await;
     let cancelled = running.is_cancelled();
     drop(running);
-    (!cancelled).then(|| response(&id, &answer))
+    (!cancelled).then(|| responses.response(&id, answer))
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! The memory of answers that clients haven't read yet.
 //!
-//! The size of an answer is known only when it exists, so the budget can be overdrawn: by the answers of the calls that
-//! were already running. After that, no request of the caller runs until the caller has read some answers.
+//! An answer counts from its rendering until it is sent, wherever it waits: its share of the budget travels with its
+//! text. Once a caller has used up its part, no request of it runs until it has read some answers. The size of an answer
+//! is known only when it exists, so calls that were already running can exceed the part, but not what one caller may
+//! hold of the whole budget: results above that are discarded.
 
 use std::sync::Arc;
 
@@ -11,6 +13,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call::{BusyReason, CallError};
 use crate::caller::Caller;
+
+mod message;
+mod result_text;
+
+pub use message::CountedMessage;
+pub use result_text::ResultText;
+pub(crate) use result_text::ResultWriter;
 
 /// The number of parts of the budget. One caller can use one of them.
 const PARTS: u64 = 8;
@@ -23,7 +32,7 @@ pub struct UnsentAnswers {
     sent: Notify,
 }
 
-/// An answer that isn't written yet. Drop it once it is.
+/// The share of an answer that isn't written yet. Drop it once it is.
 #[derive(Debug)]
 #[must_use = "the answer counts as written when this is dropped"]
 pub struct UnsentAnswer {
@@ -31,6 +40,13 @@ pub struct UnsentAnswer {
     /// `None` only while it is dropped.
     share: Option<BudgetShare>,
 }
+
+/// The caller would hold too much of the budget with this response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the response doesn't fit into the memory for unread responses (`[gateway] memory`); read other responses, or request less"
+)]
+pub(crate) struct ResponseTooLarge;
 
 impl UnsentAnswers {
     /// A budget of `total` bytes, of which one caller can use an eighth.
@@ -45,9 +61,22 @@ impl UnsentAnswers {
         Self::new(u64::MAX)
     }
 
-    /// Counts an answer of this many bytes.
+    /// Counts an answer of this many bytes, even if it exceeds the budget.
     pub fn charge(self: &Arc<Self>, caller: &Caller, bytes: usize) -> UnsentAnswer {
         UnsentAnswer { answers: Arc::clone(self), share: Some(self.budget.charge(caller, bytes as u64)) }
+    }
+
+    /// Counts an answer of this many bytes.
+    ///
+    /// # Errors
+    /// The caller would hold too much of the budget.
+    pub(crate) fn reserve(
+        self: &Arc<Self>,
+        caller: &Caller,
+        bytes: usize,
+    ) -> Result<UnsentAnswer, ResponseTooLarge> {
+        let share = self.budget.try_reserve_exact(caller, bytes as u64).ok_or(ResponseTooLarge)?;
+        Ok(UnsentAnswer { answers: Arc::clone(self), share: Some(share) })
     }
 
     /// True if the caller has to read answers before its next request can run. While the total is used up, this is only
@@ -101,6 +130,21 @@ impl UnsentAnswers {
                 Err(CallError::Busy(BusyReason::UnsentAnswers))
             }
             Caller::Named(_) | Caller::Address(_) => Ok(()),
+        }
+    }
+}
+
+impl UnsentAnswer {
+    /// Counts this many more bytes.
+    fn grow(&mut self, more: usize) -> Result<(), ResponseTooLarge> {
+        let is_taken = self.share.as_mut().is_some_and(|share| share.try_grow(more as u64));
+        if is_taken { Ok(()) } else { Err(ResponseTooLarge) }
+    }
+
+    /// Counts only this many bytes.
+    fn shrink_to(&mut self, bytes: usize) {
+        if let Some(share) = &mut self.share {
+            share.shrink(share.amount().saturating_sub(bytes as u64));
         }
     }
 }

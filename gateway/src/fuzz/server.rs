@@ -15,6 +15,7 @@ use moongate_protocol::mcp::{CacheScope, Era, Identity, ProtocolOptions, Revisio
 use moongate_protocol::server::{
     LineReply, OutgoingMessage, Server, ServerMemory, ServerOptions, StdioConnection,
 };
+use moongate_protocol::unsent_answers::CountedMessage;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -98,7 +99,7 @@ impl FuzzServer {
     ) {
         let line = message.to_string().into_bytes();
         sink(revision, &line, None);
-        let messages: Vec<Vec<u8>> = self.runtime.block_on(async {
+        let messages: Vec<CountedMessage> = self.runtime.block_on(async {
             match self.server.stdio_line(connection, &line) {
                 LineReply::None => Vec::new(),
                 LineReply::Ready(message) => vec![message],
@@ -109,7 +110,7 @@ impl FuzzServer {
         assert!(!messages.is_empty(), "no answer to {message}");
         for message in messages {
             check_message(&message);
-            sink(revision, &line, Some(&message));
+            sink(revision, &line, Some(&*message));
         }
     }
 }

@@ -304,7 +304,7 @@ async fn send_notifications(connection: Arc<StdioConnection>, answers: AnswerSen
     let one = Arc::new(Semaphore::new(1));
     while let Ok(permit) = Arc::clone(&one).acquire_owned().await {
         let text = connection.next_notification().await;
-        if answers.send(text, Some(permit)).await.is_none() {
+        if answers.send(text.into(), Some(permit)).await.is_none() {
             break; // the peer has disconnected
         }
     }

@@ -2,12 +2,14 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use crate::call::CallContext;
+use crate::call::{BusyReason, CallContext, CallError};
 use crate::catalog::{Schema, SchemaMismatchError};
 use crate::json::{check_strict, pointer_step, without_members};
 use crate::manifest::{Prompt, PromptArgument};
 use crate::text::{nearest_name, quotable};
+use crate::unsent_answers::UnsentAnswers;
 
 use super::DispatchError;
 use super::check_pool::{CheckError, CheckLimits, CheckPool};
@@ -77,6 +79,7 @@ impl<'a> Arguments<'a> {
 /// The checks of one call.
 pub(super) struct CallChecks<'a> {
     pub(super) pool: &'a CheckPool,
+    pub(super) unsent_answers: &'a Arc<UnsentAnswers>,
     pub(super) context: &'a CallContext,
     pub(super) limits: CheckLimits,
 }
@@ -91,11 +94,13 @@ impl CallChecks<'_> {
         self.pool.run(schema, self.context, self.limits, text, check).await
     }
 
-    /// Checks the value of a text that can have duplicate keys.
-    pub(super) async fn check_text(&self, schema: &Schema, text: &str) -> Result<(), CheckError> {
+    /// Checks a result with this text, which can have duplicate keys. It counts as unread while its check waits.
+    pub(super) async fn check_result(&self, schema: &Schema, text: &str) -> Result<(), CheckError> {
         if text.len() <= MAX_INLINE_CHECK_BYTES && schema.is_quick(text) {
             return check_strictly(schema, text).map_err(CheckError::Mismatch);
         }
+        let busy = |_| CheckError::Call(CallError::Busy(BusyReason::UnsentAnswers));
+        let _waiting = self.unsent_answers.reserve(&self.context.caller, text.len()).map_err(busy)?;
         self.run(schema, text, check_strictly).await
     }
 }

@@ -15,12 +15,16 @@ pub enum MissingId {
 
 /// Appends a response with a result. The result's text is copied unchanged.
 pub fn write_result(out: &mut Vec<u8>, id: &Id, result: &RawValue) {
-    out.reserve(result.get().len() + id.as_json().len() + 40);
-    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-    out.extend_from_slice(id.as_json().as_bytes());
-    out.extend_from_slice(b",\"result\":");
+    let head = result_head(id);
+    out.reserve(head.len() + result.get().len() + 1);
+    out.extend_from_slice(&head);
     splice(out, result);
     out.push(b'}');
+}
+
+/// The part of a response before its result. A closing brace follows the result.
+pub(crate) fn result_head(id: &Id) -> Vec<u8> {
+    [b"{\"jsonrpc\":\"2.0\",\"id\":", id.as_json().as_bytes(), b",\"result\":"].concat()
 }
 
 /// Appends a response with an error; `unknown` is used if there is no id.
@@ -74,13 +78,17 @@ fn quote(out: &mut Vec<u8>, text: &str) {
     serde_json::to_writer(out, text).expect("a vector takes every string");
 }
 
-/// Appends JSON text. Line breaks between its tokens (there are none inside) would end the line: they become spaces.
 fn splice(out: &mut Vec<u8>, raw: &RawValue) {
     let start = out.len();
     out.extend_from_slice(raw.get().as_bytes());
+    replace_line_breaks(&mut out[start..]);
+}
+
+/// Replaces line breaks between the tokens of JSON text (there are none inside) by spaces: they would end the line.
+pub(crate) fn replace_line_breaks(text: &mut [u8]) {
     let is_break = |byte: u8| byte == b'\n' || byte == b'\r';
     // Folding over all bytes instead of stopping at the first lets the compiler vectorise the loop.
-    if out[start..].iter().fold(false, |found, byte| found | is_break(*byte)) {
-        out[start..].iter_mut().filter(|byte| is_break(**byte)).for_each(|byte| *byte = b' ');
+    if text.iter().fold(false, |found, byte| found | is_break(*byte)) {
+        text.iter_mut().filter(|byte| is_break(**byte)).for_each(|byte| *byte = b' ');
     }
 }

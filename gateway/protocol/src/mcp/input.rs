@@ -22,6 +22,7 @@ use crate::catalog::{Catalog, CatalogPlugin};
 use crate::dispatch::{DispatchError, DispatchOutcome, Dispatcher};
 use crate::json::Json;
 use crate::jsonrpc::ErrorObject;
+use crate::limiter::CallPermit;
 use crate::manifest::JsonMembers;
 
 use super::errors::RequestError;
@@ -95,8 +96,8 @@ pub(super) trait InputCall: Sync {
 /// The outcome of a request.
 #[derive(Debug)]
 pub enum RoundsOutcome<T> {
-    /// A result.
-    Done(T),
+    /// A result, and the permit of its call.
+    Done(T, CallPermit),
     /// Questions to the client, as the JSON text of a result.
     Questions(Box<RawValue>),
 }
@@ -189,13 +190,14 @@ pub(super) async fn run_rounds<C: InputCall>(
     };
     loop {
         let context = request_context.call_context(params, &round);
-        let DispatchOutcome { catalog_plugin, outcome } =
+        let DispatchOutcome { permit, catalog_plugin, outcome } =
             call.call(&protocol.dispatcher, catalog, &context).await?;
         drop(context);
         let InputNeeded { requests, state, meta, extra: _ } = match outcome {
-            Outcome::Done(result) => return Ok(RoundsOutcome::Done(result)),
+            Outcome::Done(result) => return Ok(RoundsOutcome::Done(result, permit)),
             Outcome::NeedInput(need) => need,
         };
+        drop(permit);
         let asked = parse_questions(&catalog_plugin, requests)?;
         client_input.check_declared(&catalog_plugin, &asked)?;
         if round.rounds == MAX_ROUNDS {

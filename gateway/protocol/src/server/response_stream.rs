@@ -15,9 +15,10 @@ use tokio_util::sync::CancellationToken;
 use crate::jsonrpc::Id;
 use crate::mcp::{PendingAnswer, ProtocolError, RequestAnswer, SideMessage, StartedRequest};
 use crate::session::RunningRequest;
+use crate::unsent_answers::CountedMessage;
 
+use super::ResponseRenderer;
 use super::detach::DetachOnDrop;
-use super::response;
 
 /// Support, by the transport and the client, for several messages in response to one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +32,7 @@ pub enum StreamSupport {
 }
 
 /// One message to the client.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub enum OutgoingMessage {
     /// A notification that belongs to a running request.
     Notification(Vec<u8>),
@@ -40,7 +41,7 @@ pub enum OutgoingMessage {
     /// The response, which is the last message.
     Response {
         /// The message.
-        message: Vec<u8>,
+        message: CountedMessage,
         /// The HTTP status, if this is also the first message.
         status: u16,
     },
@@ -49,9 +50,10 @@ pub enum OutgoingMessage {
 impl OutgoingMessage {
     /// The JSON-RPC message.
     #[must_use]
-    pub fn into_message(self) -> Vec<u8> {
+    pub fn into_message(self) -> CountedMessage {
         match self {
-            Self::Notification(message) | Self::Request(message) | Self::Response { message, .. } => message,
+            Self::Notification(message) | Self::Request(message) => message.into(),
+            Self::Response { message, .. } => message,
         }
     }
 }
@@ -117,9 +119,10 @@ pub(super) fn response_stream(
     side_messages: mpsc::Receiver<SideMessage>,
     id: Id,
     running: Option<RunningRequest>,
+    responses: ResponseRenderer,
 ) -> ResponseStream {
     let answer = Some(Box::pin(catch_panic(later)) as PendingAnswer);
-    let state = ResponseState { answer, side_messages, remaining: VecDeque::new(), id, running };
+    let state = ResponseState { answer, side_messages, remaining: VecDeque::new(), id, running, responses };
     Box::pin(stream::unfold(
         state,
         |mut state| async move { state.next().await.map(|message| (message, state)) },
@@ -133,6 +136,7 @@ struct ResponseState {
     remaining: VecDeque<OutgoingMessage>,
     id: Id,
     running: Option<RunningRequest>,
+    responses: ResponseRenderer,
 }
 
 impl ResponseState {
@@ -160,8 +164,8 @@ impl ResponseState {
         }
         if !cancelled {
             let status = answer.status();
-            self.remaining
-                .push_back(OutgoingMessage::Response { message: response(&self.id, &answer), status });
+            let message = self.responses.response(&self.id, answer);
+            self.remaining.push_back(OutgoingMessage::Response { message, status });
         }
         self.remaining.pop_front()
     }

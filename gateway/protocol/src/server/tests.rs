@@ -134,7 +134,7 @@ fn serving_observed(
         session_idle: Duration::from_secs(60),
         updates,
         close_streams_after: None,
-        memory: ServerMemory::of_process(4 << 30),
+        memory: ServerMemory::of_process(2 << 30),
     };
     Server::new(dispatcher, options)
 }
@@ -519,7 +519,7 @@ async fn legacy_sse_clients_are_limited() {
         session_idle: Duration::from_secs(60),
         updates: Arc::default(),
         close_streams_after: None,
-        memory: ServerMemory::of_process(4 << 30),
+        memory: ServerMemory::of_process(2 << 30),
     };
     let server = Server::new(dispatcher, options);
     let mut legacy_sse_clients: Vec<_> =

@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -22,6 +21,7 @@ use crate::mcp::{
     Feature, InitializeParams, Method, Params, ProtocolError, RequestAnswer, SideMessage, StartedRequest,
 };
 use crate::session::Session;
+use crate::unsent_answers::CountedMessage;
 
 use super::upgrade::{self, Upgraded};
 use super::{ClaimedRevision, HttpAnswer, HttpPost, HttpReply, StreamLifetime, refuse_body};
@@ -123,7 +123,7 @@ impl Server {
         let caller = post.caller;
         let mut span = self.span(request, NetworkTransport::Tcp);
         let refuse = |span: ServerSpan, status: u16, error: ProtocolError| {
-            HttpAnswer::Whole(HttpReply::new(status, span.respond(&request.id, &RequestAnswer::Error(error))))
+            HttpAnswer::Whole(HttpReply::new(status, span.respond(&request.id, RequestAnswer::Error(error))))
         };
         if self.unsent_answers.is_exceeded(post.caller) {
             let error = ProtocolError::internal(BusyReason::UnsentAnswers.to_string());
@@ -147,13 +147,14 @@ impl Server {
             return self.initialize(post, request, &params, span).into();
         }
         if envelope::is_stateless_claim(&params) || claimed_revision.is_stateless() {
+            let responses = self.responses_to(caller);
             let started = self.post_stateless(post, request, params, &mut span);
             return match span.instrument(started) {
                 Ok(RequestInProgress {
                     started: StartedRequest::Pending(later),
                     side_messages: Some(side_messages),
                 }) => {
-                    let messages = response_stream(later, side_messages, request.id.clone(), None);
+                    let messages = response_stream(later, side_messages, request.id.clone(), None, responses);
                     let is_listening = request.method == Method::Listen.as_str();
                     let lifetime = if is_listening {
                         StreamLifetime::UntilClosed
@@ -164,11 +165,10 @@ impl Server {
                 }
                 Ok(RequestInProgress { started: begun, .. }) => {
                     let answer = finish(begun).await;
-                    let reply = HttpReply::new(answer.status(), response(&request.id, &answer));
-                    reply.counted(&self.unsent_answers, caller).into()
+                    HttpReply::new(answer.status(), responses.response(&request.id, answer)).into()
                 }
                 Err(error) => {
-                    HttpReply::new(error.status, response(&request.id, &RequestAnswer::Error(error))).into()
+                    HttpReply::new(error.status, response(&request.id, RequestAnswer::Error(error))).into()
                 }
             };
         }
@@ -223,7 +223,7 @@ impl Server {
         mut span: ServerSpan,
     ) -> HttpReply {
         let refuse = |span: ServerSpan, status, error| {
-            HttpReply::new(status, span.respond(&request.id, &RequestAnswer::Error(error)))
+            HttpReply::new(status, span.respond(&request.id, RequestAnswer::Error(error)))
         };
         if let Header::Text(id) = post.headers.get(SESSION_ID_HEADER)
             && self.sessions.find(id, &post.caller.principal()).is_some()
@@ -239,8 +239,7 @@ impl Server {
         let listener = self.protocol.listener(&self.updates);
         match self.sessions.open(post.caller.clone(), greeting, listener) {
             Ok(session) => {
-                let mut reply =
-                    HttpReply::new(200, span.respond(&request.id, &RequestAnswer::Result(result)));
+                let mut reply = HttpReply::new(200, span.respond(&request.id, result.into()));
                 reply.headers.push((SESSION_ID_HEADER, session.id().to_owned()));
                 reply
             }
@@ -260,8 +259,9 @@ impl Server {
         let id = &request.id;
         span.set_revision(session.initialize_params().revision);
         let Ok(running) = session.in_flight.begin(id) else {
-            return HttpReply::new(200, span.respond(id, &duplicate_id())).into();
+            return HttpReply::new(200, span.respond(id, duplicate_id())).into();
         };
+        let responses = self.responses_to(session.caller());
         let closes_at = match streaming {
             StreamSupport::Supported => self.closes_at(session),
             StreamSupport::Unknown | StreamSupport::Unsupported => None,
@@ -276,30 +276,28 @@ impl Server {
                     side_messages.unwrap_or_else(no_side_messages),
                     id.clone(),
                     Some(running),
+                    responses,
                 );
                 match upgrade::in_session(session, messages, closes_at).await {
                     Upgraded::Response(message) => message,
                     Upgraded::Stream(reader) => return HttpAnswer::Events(reader.into()),
-                    Upgraded::Cancelled => response(id, &RequestAnswer::Error(ProtocolError::cancelled())),
-                    Upgraded::Stopping => response(id, &RequestAnswer::Error(stopping())),
+                    Upgraded::Cancelled => response(id, RequestAnswer::Error(ProtocolError::cancelled())),
+                    Upgraded::Stopping => response(id, RequestAnswer::Error(stopping())),
                 }
             }
-            Ok(RequestInProgress { started: StartedRequest::Ready(answer), .. }) => response(id, &answer),
+            Ok(RequestInProgress { started: StartedRequest::Ready(answer), .. }) => {
+                responses.response(id, answer)
+            }
             Ok(RequestInProgress { started: begun, .. }) => {
-                let (answers, caller) = (Arc::clone(&self.unsent_answers), session.caller().clone());
-                let finished = finish_request(begun, id.clone(), running);
-                // Counted without a wait after the call: the call's slot lets the next one run.
-                let finished =
-                    finished.map(move |body| Some(HttpReply::new(200, body?).counted(&answers, &caller)));
-                match tokio::spawn(finished).await {
-                    Ok(Some(reply)) => return reply.into(),
-                    Ok(None) => response(id, &RequestAnswer::Error(ProtocolError::cancelled())),
-                    Err(_) => response(id, &RequestAnswer::Error(stopping())),
+                match tokio::spawn(finish_request(begun, id.clone(), running, responses)).await {
+                    Ok(Some(message)) => message,
+                    Ok(None) => response(id, RequestAnswer::Error(ProtocolError::cancelled())),
+                    Err(_) => response(id, RequestAnswer::Error(stopping())),
                 }
             }
-            Err(error) => response(id, &RequestAnswer::Error(error)),
+            Err(error) => response(id, RequestAnswer::Error(error)),
         };
-        HttpReply::new(200, body).counted(&self.unsent_answers, session.caller()).into()
+        HttpReply::new(200, body).into()
     }
 
     /// Serves a batch. Its responses are counted until they are joined, so that the rest of the batch is refused if they
@@ -346,7 +344,7 @@ impl Server {
                     Ok(Message::Request(request)) => {
                         let mut span = self.span(&request, NetworkTransport::Tcp);
                         let refuse = |span: ServerSpan, error| {
-                            Some(HttpReply::new(200, span.respond(&request.id, &RequestAnswer::Error(error))))
+                            Some(HttpReply::new(200, span.respond(&request.id, RequestAnswer::Error(error))))
                         };
                         if self.unsent_answers.is_exceeded(session.caller()) {
                             let error = ProtocolError::internal(BusyReason::UnsentAnswers.to_string());
@@ -380,14 +378,12 @@ impl Server {
         let answers = large_messages::read(length, || answers.collect::<Vec<_>>());
         drop(turn);
         let replies = join_all(answers).await.into_iter().flatten();
-        let (responses, unsent): (Vec<_>, Vec<_>) = replies.map(|reply| (reply.body, reply.unsent)).unzip();
+        let responses: Vec<_> = replies.map(|reply| reply.body).collect();
         if responses.is_empty() {
             return HttpReply::accepted();
         }
-        let joined =
-            HttpReply::new(200, join_batch(responses)).counted(&self.unsent_answers, session.caller());
-        drop(unsent);
-        joined
+        let joined = CountedMessage::from(join_batch(responses));
+        HttpReply::new(200, joined.counted(&self.unsent_answers, session.caller()))
     }
 }
 

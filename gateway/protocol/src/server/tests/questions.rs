@@ -268,7 +268,7 @@ async fn only_the_asked_session_can_answer() {
         assert_eq!(reply.status, status, "{reply:?}");
     }
     let HttpAnswer::Whole(reply) = say(&ann, &asked, &roots(id, "true")).await else { panic!() };
-    assert_eq!((reply.status, reply.body.as_slice()), (202, &b""[..]));
+    assert_eq!((reply.status, &*reply.body), (202, &b""[..]));
     let response = next_event(&mut events).await.unwrap();
     assert!(text(&response).contains("file:///true"), "{response}");
 }

@@ -79,23 +79,26 @@ async fn legacy_sse_counts_answers_until_they_are_read() {
     let server = server_with_large_results();
     let principal = Caller::LOOPBACK.principal();
     let LegacySseConnection { id, mut events } = server.connect_legacy_sse(&Caller::LOOPBACK).unwrap();
-    let post = |message: &[u8]| server.post_legacy_message(&principal, &id, message).status;
-    assert_eq!(post(&greeting()), 202);
+    let post = async |message: &[u8]| {
+        let memory = server.body_memory(&Caller::LOOPBACK);
+        server.post_legacy_message(&principal, &id, message, memory).await.status
+    };
+    assert_eq!(post(&greeting()).await, 202);
     events.next().await.unwrap();
     for number in 1..=4 {
-        assert_eq!(post(&call(number, "a_large")), 202);
+        assert_eq!(post(&call(number, "a_large")).await, 202);
     }
     while server.gauges().unsent_bytes < 4 * RESULT_BYTES as u64 {
         tokio::task::yield_now().await;
     }
     for refused in [call(5, "a_large"), request(6, "tools/list", &json!({})), batch_of_100()] {
-        assert_eq!(post(&refused), 503);
+        assert_eq!(post(&refused).await, 503);
     }
     for _ in 1..=4 {
         events.next().await.unwrap();
     }
     assert_eq!(server.gauges().unsent_bytes, 0);
-    assert_eq!(post(&batch_of_100()), 202);
+    assert_eq!(post(&batch_of_100()).await, 202);
     let SseEvent::Message { message, .. } = events.next().await.unwrap() else { panic!("no message") };
     is_mostly_refused(&serde_json::from_slice(&message).unwrap());
 }

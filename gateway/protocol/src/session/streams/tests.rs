@@ -90,7 +90,7 @@ fn all(reader: &mut EventReader) -> (Vec<u64>, bool) {
 }
 
 fn send(writer: &EventWriter, number: u64) {
-    writer.send(number.to_string().into_bytes());
+    writer.send(number.to_string().into_bytes().into());
 }
 
 /// A deterministic sequence of random numbers.
@@ -338,10 +338,10 @@ async fn evicts_the_oldest_ended_streams_only() {
         send(&writer, number);
     }
     assert_eq!(client.usage().0, MAX_UNREAD_STREAMS + 1);
-    running.send(vec![b' '; MAX_SESSION_BYTES]);
+    running.send(vec![b' '; MAX_SESSION_BYTES].into());
     assert_eq!(client.usage(), (2, MAX_SESSION_BYTES + 2), "the last one that ended stays");
     let (writer, _) = client.session.open_stream(None);
-    writer.send(vec![b' '; MAX_SESSION_BYTES]);
+    writer.send(vec![b' '; MAX_SESSION_BYTES].into());
     drop(writer);
     assert_eq!(client.usage(), (2, 2 * MAX_SESSION_BYTES), "however large it is");
 }
@@ -409,7 +409,7 @@ async fn limits_stream_memory_of_all_sessions() {
     let leave = |session: &Arc<Session>, bytes: usize| {
         let (writer, reader) = session.open_stream(None);
         let start = reader.id(0);
-        writer.send(vec![b' '; bytes]);
+        writer.send(vec![b' '; bytes].into());
         start
     };
     let (_, catalog) = watch::channel(Arc::new(Catalog::empty()));
@@ -440,7 +440,7 @@ async fn streams_of_unused_sessions_expire() {
     let client = client("2025-06-18");
     let (writer, reader) = client.session.open_stream(None);
     let start = reader.id(0);
-    writer.send(vec![b' '; 1000]);
+    writer.send(vec![b' '; 1000].into());
     drop((writer, reader));
     for (after, kept) in [(Duration::from_secs(59), 1000), (UNREAD_STREAM_TTL, 0)] {
         let listening = client.session.open_notification_stream(None); // the session doesn't expire

@@ -1,0 +1,120 @@
+//! Results while they are rendered. They count while they grow: a text with control characters is written as up to six
+//! times its size, so the size of a result says little about that of its response.
+
+use std::io;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::value::RawValue;
+
+use crate::caller::Caller;
+use crate::jsonrpc::{self, Id};
+
+use super::message::MIN_COUNTED_BYTES;
+use super::{CountedMessage, ResponseTooLarge, UnsentAnswer, UnsentAnswers};
+
+/// The step in which the share of a result grows, in bytes.
+const GROWTH_BYTES: usize = 16 * 1024;
+
+/// The space for the rest of the message before the result, in bytes: enough for most ids, so that the result isn't
+/// moved.
+const HEAD_BYTES: usize = 128;
+
+/// The JSON text of a result, with its share of the memory for unread responses.
+#[derive(Debug)]
+pub struct ResultText {
+    /// Starts with space for the head of the message.
+    text: Vec<u8>,
+    unsent: Option<UnsentAnswer>,
+}
+
+/// Collects the text of a result.
+#[derive(Debug)]
+pub(crate) struct ResultWriter<'a> {
+    answers: &'a Arc<UnsentAnswers>,
+    caller: &'a Caller,
+    result: ResultText,
+    /// The length from which more has to be counted.
+    counted: usize,
+}
+
+impl<'a> ResultWriter<'a> {
+    /// A result for `caller`, without text.
+    pub(crate) fn new(answers: &'a Arc<UnsentAnswers>, caller: &'a Caller) -> Self {
+        Self { answers, caller, result: ResultText::with_capacity(512), counted: MIN_COUNTED_BYTES }
+    }
+
+    /// The result.
+    pub(crate) fn finish(self) -> ResultText {
+        let mut result = self.result;
+        if let Some(unsent) = &mut result.unsent {
+            result.text.shrink_to(result.text.len() + 1); // with the closing brace
+            unsent.shrink_to(result.text.len());
+        }
+        result
+    }
+
+    fn count(&mut self, length: usize) -> Result<(), ResponseTooLarge> {
+        let counted = length.next_multiple_of(GROWTH_BYTES);
+        match &mut self.result.unsent {
+            Some(unsent) => unsent.grow(counted - self.counted)?,
+            none => *none = Some(self.answers.reserve(self.caller, counted)?),
+        }
+        self.counted = counted;
+        Ok(())
+    }
+}
+
+impl io::Write for ResultWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_all(bytes).map(|()| bytes.len())
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let length = self.result.text.len() + bytes.len();
+        if length > self.counted {
+            self.count(length).map_err(|error| io::Error::new(io::ErrorKind::OutOfMemory, error))?;
+        }
+        self.result.text.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl ResultText {
+    fn with_capacity(length: usize) -> Self {
+        let mut text = Vec::with_capacity(HEAD_BYTES + length + 1);
+        text.resize(HEAD_BYTES, b' ');
+        Self { text, unsent: None }
+    }
+
+    /// The JSON text.
+    #[must_use]
+    pub fn json(&self) -> &[u8] {
+        self.text.get(HEAD_BYTES..).unwrap_or_default()
+    }
+
+    /// The response with this result.
+    pub(crate) fn into_response(self, id: &Id) -> CountedMessage {
+        let Self { mut text, unsent } = self;
+        if let Some(result) = text.get_mut(HEAD_BYTES..) {
+            jsonrpc::replace_line_breaks(result);
+        }
+        text.push(b'}');
+        let head = jsonrpc::result_head(id);
+        let start = HEAD_BYTES.saturating_sub(head.len());
+        text.splice(start..HEAD_BYTES, head);
+        CountedMessage::from_parts(Bytes::from(text).slice(start..), unsent)
+    }
+}
+
+impl From<Box<RawValue>> for ResultText {
+    fn from(result: Box<RawValue>) -> Self {
+        let mut text = Self::with_capacity(result.get().len());
+        text.text.extend_from_slice(result.get().as_bytes());
+        text
+    }
+}
