@@ -19,7 +19,7 @@ use crate::call::{
 use crate::catalog::{Catalog, CatalogPlugin, PluginFuture, SchemaMismatchError};
 use crate::limiter::{CallPermit, ConcurrencyLimiter};
 use crate::names::{PublicName, ResourceUri};
-use crate::unsent_answers::UnsentAnswers;
+use crate::unread_responses::UnreadResponses;
 
 mod arguments;
 mod check_pool;
@@ -43,7 +43,7 @@ use observer::PluginCall;
 pub struct Dispatcher {
     catalog: watch::Receiver<Arc<Catalog>>,
     limiter: Arc<ConcurrencyLimiter>,
-    unsent_answers: Arc<UnsentAnswers>,
+    unread_responses: Arc<UnreadResponses>,
     observer: Option<Arc<dyn Observer>>,
     checks: Arc<CheckPool>,
 }
@@ -72,14 +72,14 @@ impl Dispatcher {
     /// Dispatches to the plugins of the latest catalog.
     #[must_use]
     pub fn new(catalog: watch::Receiver<Arc<Catalog>>, limiter: Arc<ConcurrencyLimiter>) -> Self {
-        let unsent_answers = UnsentAnswers::unlimited();
-        Self { catalog, limiter, unsent_answers, observer: None, checks: Arc::new(CheckPool::new()) }
+        let unread_responses = UnreadResponses::unlimited();
+        Self { catalog, limiter, unread_responses, observer: None, checks: Arc::new(CheckPool::new()) }
     }
 
     /// The same dispatcher, which calls no plugin for a caller that has too many unread answers.
     #[must_use]
-    pub(crate) fn with_unsent_answers(self, unsent_answers: Arc<UnsentAnswers>) -> Self {
-        Self { unsent_answers, ..self }
+    pub(crate) fn with_unread_responses(self, unread_responses: Arc<UnreadResponses>) -> Self {
+        Self { unread_responses, ..self }
     }
 
     /// The same dispatcher, reporting each call to `observer`. The server reports its requests there too.
@@ -108,8 +108,8 @@ impl Dispatcher {
 
     /// The memory of unread answers.
     #[must_use]
-    pub(crate) fn unsent_answers(&self) -> &Arc<UnsentAnswers> {
-        &self.unsent_answers
+    pub(crate) fn unread_responses(&self) -> &Arc<UnreadResponses> {
+        &self.unread_responses
     }
 
     /// The limits on concurrent calls.
@@ -259,7 +259,7 @@ impl Dispatcher {
             deadline: context.arrived_at + policy.timeout,
             cpu_time: policy.cpu_time,
         };
-        CallChecks { pool: &self.checks, unsent_answers: &self.unsent_answers, context, limits }
+        CallChecks { pool: &self.checks, unread_responses: &self.unread_responses, context, limits }
     }
 
     /// Waits for a permit.
@@ -273,14 +273,14 @@ impl Dispatcher {
         let permit = loop {
             tokio::select! {
                 biased;
-                admitted = self.unsent_answers.admit(&context.caller, &context.cancel) => admitted?,
+                admitted = self.unread_responses.admit(&context.caller, &context.cancel) => admitted?,
                 () = sleep_until(context.arrived_at + limits.timeout) => {
                     return Err(CallError::TimeoutBeforeStart(limits.timeout));
                 }
             }
             let permit = self.limiter.admit(limits, context).await?;
             // The answers of earlier calls came while this one waited.
-            if !self.unsent_answers.is_exceeded(&context.caller) {
+            if !self.unread_responses.is_exceeded(&context.caller) {
                 break permit;
             }
         };

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::call::{CallContext, CallSink, Capabilities, ClientInfo};
 use crate::caller::Caller;
 use crate::dispatch::Dispatcher;
-use crate::unsent_answers::ResultText;
+use crate::unread_responses::ResultText;
 
 mod calls;
 mod changes;

@@ -17,7 +17,7 @@ use crate::mcp::{
     StartedRequest,
 };
 use crate::session::{QuestionBudget, RunningRequest, SessionStore};
-use crate::unsent_answers::{CountedMessage, UnsentAnswers};
+use crate::unread_responses::{CountedMessage, UnreadResponses};
 
 mod detach;
 mod headers;
@@ -105,7 +105,7 @@ pub struct ServerGauges {
     /// Connected clients of 2024-11-05.
     pub legacy_sse_clients: usize,
     /// The bytes of answers that clients haven't read yet.
-    pub unsent_bytes: u64,
+    pub unread_bytes: u64,
 }
 
 /// An endpoint over one catalog, shared by all transports.
@@ -119,7 +119,7 @@ pub struct Server {
     request_memory: RequestMemoryBudget,
     large_messages: LargeMessageTurns,
     question_budget: Arc<QuestionBudget>,
-    unsent_answers: Arc<UnsentAnswers>,
+    unread_responses: Arc<UnreadResponses>,
     close_streams_after: Option<std::time::Duration>,
     observer: Option<Arc<dyn Observer>>,
     /// Set when the gateway stops.
@@ -134,9 +134,9 @@ impl Server {
             options;
         let stop = CancellationToken::new();
         let observer = dispatcher.observer().cloned();
-        let unsent_answers = UnsentAnswers::new(memory.responses);
+        let unread_responses = UnreadResponses::new(memory.responses);
         updates.set_memory(memory.subscriptions);
-        let dispatcher = dispatcher.with_unsent_answers(Arc::clone(&unsent_answers));
+        let dispatcher = dispatcher.with_unread_responses(Arc::clone(&unread_responses));
         Arc::new(Self {
             protocol: Arc::new(Protocol::new(dispatcher, protocol)),
             sessions: SessionStore::new(max_sessions, session_idle, memory.streams, stop.clone()),
@@ -146,7 +146,7 @@ impl Server {
             request_memory: RequestMemoryBudget::new(memory.requests),
             large_messages: LargeMessageTurns::default(),
             question_budget: QuestionBudget::new(memory.questions),
-            unsent_answers,
+            unread_responses,
             close_streams_after,
             observer,
             stop,
@@ -155,12 +155,12 @@ impl Server {
 
     /// The answers that clients haven't read yet. Transports keep each message until it is written.
     #[must_use]
-    pub fn unsent_answers(&self) -> &Arc<UnsentAnswers> {
-        &self.unsent_answers
+    pub fn unread_responses(&self) -> &Arc<UnreadResponses> {
+        &self.unread_responses
     }
 
     fn responses_to(&self, caller: &Caller) -> ResponseRenderer {
-        ResponseRenderer { unsent_answers: Arc::clone(&self.unsent_answers), caller: caller.clone() }
+        ResponseRenderer { unread_responses: Arc::clone(&self.unread_responses), caller: caller.clone() }
     }
 
     /// The memory of a request over HTTP. Transports count its body while they receive it.
@@ -189,7 +189,7 @@ impl Server {
             sessions: self.sessions.count(),
             listen_streams: self.listen_streams.count(),
             legacy_sse_clients: self.legacy_clients.count(),
-            unsent_bytes: self.unsent_answers.used(),
+            unread_bytes: self.unread_responses.used(),
         }
     }
 }
@@ -210,13 +210,13 @@ fn response(id: &Id, answer: RequestAnswer) -> CountedMessage {
 /// Renders the responses to the requests of one caller, and counts them until they are sent.
 #[derive(Debug, Clone)]
 struct ResponseRenderer {
-    unsent_answers: Arc<UnsentAnswers>,
+    unread_responses: Arc<UnreadResponses>,
     caller: Caller,
 }
 
 impl ResponseRenderer {
     fn response(&self, id: &Id, answer: RequestAnswer) -> CountedMessage {
-        response(id, answer).counted(&self.unsent_answers, &self.caller)
+        response(id, answer).counted(&self.unread_responses, &self.caller)
     }
 }
 

@@ -15,7 +15,7 @@ use moongate_protocol::mcp::{CacheScope, Era, Identity, ProtocolOptions, Revisio
 use moongate_protocol::server::{
     LineReply, OutgoingMessage, Server, ServerMemory, ServerOptions, StdioConnection,
 };
-use moongate_protocol::unsent_answers::CountedMessage;
+use moongate_protocol::unread_responses::CountedMessage;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 

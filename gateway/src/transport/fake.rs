@@ -22,7 +22,7 @@ use crate::metrics::Metrics;
 pub(super) const REVISION: &str = "2026-07-28";
 
 /// The maximum size of one caller's unread answers, more than the buffers of a socket hold.
-pub(super) const CALLER_UNSENT_BYTES: u64 = 16 * 1024 * 1024;
+pub(super) const CALLER_UNREAD_BYTES: u64 = 16 * 1024 * 1024;
 
 /// The time that `clean_up` takes after its cancellation.
 pub(super) const CLEAN_UP_TIME: Duration = Duration::from_millis(250);
@@ -69,7 +69,7 @@ impl FakeServer {
             session_idle: Duration::from_secs(60),
             updates: Arc::default(),
             close_streams_after: None,
-            memory: ServerMemory { responses: 8 * CALLER_UNSENT_BYTES, ..ServerMemory::of_process(4 << 30) },
+            memory: ServerMemory { responses: 8 * CALLER_UNREAD_BYTES, ..ServerMemory::of_process(4 << 30) },
         };
         let server = Server::new(Dispatcher::new(seen, Arc::new(ConcurrencyLimiter::new(64))), options);
         Self { server, signals, cancel_grace, catalogs }

@@ -24,7 +24,7 @@ pub(crate) mod listener;
 pub(crate) mod origin;
 pub(crate) mod rejection;
 mod sse;
-mod unsent;
+mod timed_writes;
 
 use endpoint::Endpoint;
 pub use listener::BindError;

@@ -93,7 +93,7 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     // One slot per permit and one for a notification, so that sending an answer never waits.
-    let (sender, receiver) = writer::channel(MAX_UNWRITTEN_ANSWERS + 1, server.unsent_answers());
+    let (sender, receiver) = writer::channel(MAX_UNWRITTEN_ANSWERS + 1, server.unread_responses());
     let connection = StdioConnection::new();
     let notifications = tokio::spawn(send_notifications(Arc::clone(&connection), sender.clone()));
     let mut peer = StdioPeer {

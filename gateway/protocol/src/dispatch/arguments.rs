@@ -9,7 +9,7 @@ use crate::catalog::{Schema, SchemaMismatchError};
 use crate::json::{check_strict, pointer_step, without_members};
 use crate::manifest::{Prompt, PromptArgument};
 use crate::text::{nearest_name, quotable};
-use crate::unsent_answers::UnsentAnswers;
+use crate::unread_responses::UnreadResponses;
 
 use super::DispatchError;
 use super::check_pool::{CheckError, CheckLimits, CheckPool};
@@ -79,7 +79,7 @@ impl<'a> Arguments<'a> {
 /// The checks of one call.
 pub(super) struct CallChecks<'a> {
     pub(super) pool: &'a CheckPool,
-    pub(super) unsent_answers: &'a Arc<UnsentAnswers>,
+    pub(super) unread_responses: &'a Arc<UnreadResponses>,
     pub(super) context: &'a CallContext,
     pub(super) limits: CheckLimits,
 }
@@ -99,8 +99,8 @@ impl CallChecks<'_> {
         if text.len() <= MAX_INLINE_CHECK_BYTES && schema.is_quick(text) {
             return check_strictly(schema, text).map_err(CheckError::Mismatch);
         }
-        let busy = |_| CheckError::Call(CallError::Busy(BusyReason::UnsentAnswers));
-        let _waiting = self.unsent_answers.reserve(&self.context.caller, text.len()).map_err(busy)?;
+        let busy = |_| CheckError::Call(CallError::Busy(BusyReason::UnreadResponses));
+        let _waiting = self.unread_responses.reserve(&self.context.caller, text.len()).map_err(busy)?;
         self.run(schema, text, check_strictly).await
     }
 }

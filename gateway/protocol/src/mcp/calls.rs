@@ -16,7 +16,7 @@ use crate::dispatch::{Arguments, CompletionOwner, DispatchError, DispatchOutcome
 use crate::json;
 use crate::names::{Principal, PublicName};
 use crate::text::quotable;
-use crate::unsent_answers::{ResponseTooLarge, ResultText, ResultWriter};
+use crate::unread_responses::{ResponseTooLarge, ResultText, ResultWriter};
 
 use super::errors::{ErrorAnswer, ProtocolError, RequestError};
 use super::input::{CallRound, InputCall, RoundsOutcome, run_rounds};
@@ -295,7 +295,7 @@ impl Protocol {
     /// # Errors
     /// The caller would hold too much of the memory for unread responses.
     fn render_result(&self, caller: &Caller, result: &impl Serialize) -> Result<ResultText, ProtocolError> {
-        let mut writer = ResultWriter::new(self.dispatcher.unsent_answers(), caller);
+        let mut writer = ResultWriter::new(self.dispatcher.unread_responses(), caller);
         // Views have text keys and no fallible parts: only the memory can run out.
         serde_json::to_writer(&mut writer, result)
             .map_err(|_| ProtocolError::internal(ResponseTooLarge.to_string()))?;

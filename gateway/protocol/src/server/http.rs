@@ -16,7 +16,7 @@ use crate::mcp::errors::SESSION_NOT_FOUND;
 use crate::mcp::{Era, Feature, ProtocolError, Revision};
 use crate::names::Principal;
 use crate::session::{EventReader, Session, SseEvent};
-use crate::unsent_answers::CountedMessage;
+use crate::unread_responses::CountedMessage;
 
 use super::headers::{Header, Headers, PROTOCOL_VERSION_HEADER, SESSION_ID_HEADER};
 use super::response_stream::StreamSupport;

@@ -6,7 +6,7 @@ use crate::dispatch::{NetworkTransport, Observed, Observer, RequestEnd, RequestS
 use crate::jsonrpc::{Id, Request};
 use crate::mcp::{Method, Params, PendingAnswer, ProtocolError, RequestAnswer, Revision, StartedRequest};
 use crate::names::{Principal, PublicName};
-use crate::unsent_answers::CountedMessage;
+use crate::unread_responses::CountedMessage;
 
 use super::response_stream::RequestInProgress;
 use super::{Server, response};

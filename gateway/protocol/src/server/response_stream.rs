@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::jsonrpc::Id;
 use crate::mcp::{PendingAnswer, ProtocolError, RequestAnswer, SideMessage, StartedRequest};
 use crate::session::RunningRequest;
-use crate::unsent_answers::CountedMessage;
+use crate::unread_responses::CountedMessage;
 
 use super::ResponseRenderer;
 use super::detach::DetachOnDrop;

@@ -20,7 +20,7 @@ use crate::mcp::{
     StartedRequest,
 };
 use crate::session::{InFlightRequests, RunningRequest, Session};
-use crate::unsent_answers::CountedMessage;
+use crate::unread_responses::CountedMessage;
 
 use super::listen_streams::StreamEnds;
 use super::observer::ServerSpan;
@@ -211,10 +211,10 @@ impl Server {
         let mut span = self.span(request, connection.transport);
         let must_read = match connection.caller {
             Caller::Local => false, // its calls wait instead
-            Caller::Named(_) | Caller::Address(_) => self.unsent_answers.is_exceeded(&connection.caller),
+            Caller::Named(_) | Caller::Address(_) => self.unread_responses.is_exceeded(&connection.caller),
         };
         if must_read {
-            let error = ProtocolError::internal(BusyReason::UnsentAnswers.to_string());
+            let error = ProtocolError::internal(BusyReason::UnreadResponses.to_string());
             return LineReply::Ready(span.respond(&request.id, RequestAnswer::Error(error)));
         }
         let Ok(running) = connection.in_flight.begin(&request.id) else {

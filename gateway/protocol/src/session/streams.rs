@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::caller::Caller;
 use crate::mcp::Feature;
-use crate::unsent_answers::CountedMessage;
+use crate::unread_responses::CountedMessage;
 
 use super::Session;
 

@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::transport::http::connections::{ConnectionLimiter, ConnectionSlot};
-use crate::transport::http::unsent::TimedWrites;
+use crate::transport::http::timed_writes::TimedWrites;
 
 /// The idle time after which a connection is closed during shutdown, because the rest of a request or response may be
 /// in transit.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use moongate_model::caller::Caller;
-use moongate_protocol::unsent_answers::{CountedMessage, UnsentAnswers};
+use moongate_protocol::unread_responses::{CountedMessage, UnreadResponses};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
@@ -29,7 +29,7 @@ struct OutgoingAnswer {
 #[derive(Debug, Clone)]
 pub(super) struct AnswerSender {
     sender: mpsc::Sender<OutgoingAnswer>,
-    unsent_answers: Arc<UnsentAnswers>,
+    unread_responses: Arc<UnreadResponses>,
 }
 
 /// Receives messages for the writer.
@@ -39,10 +39,10 @@ pub(super) struct AnswerReceiver(mpsc::Receiver<OutgoingAnswer>);
 /// A channel for this many messages.
 pub(super) fn channel(
     capacity: usize,
-    unsent_answers: &Arc<UnsentAnswers>,
+    unread_responses: &Arc<UnreadResponses>,
 ) -> (AnswerSender, AnswerReceiver) {
     let (sender, receiver) = mpsc::channel(capacity);
-    (AnswerSender { sender, unsent_answers: Arc::clone(unsent_answers) }, AnswerReceiver(receiver))
+    (AnswerSender { sender, unread_responses: Arc::clone(unread_responses) }, AnswerReceiver(receiver))
 }
 
 impl AnswerSender {
@@ -52,13 +52,13 @@ impl AnswerSender {
         message: CountedMessage,
         permit: Option<OwnedSemaphorePermit>,
     ) -> Option<()> {
-        let text = message.counted(&self.unsent_answers, &Caller::Local);
+        let text = message.counted(&self.unread_responses, &Caller::Local);
         self.sender.send(OutgoingAnswer { text, permit }).await.ok()
     }
 
     /// Waits until the peer has read enough for more of its messages to be handled.
     pub(super) async fn wait_to_read(&self) {
-        self.unsent_answers.wait_to_read(&Caller::Local).await;
+        self.unread_responses.wait_to_read(&Caller::Local).await;
     }
 }
 

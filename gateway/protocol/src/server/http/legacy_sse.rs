@@ -22,7 +22,7 @@ use crate::server::response_stream::OutgoingMessage;
 use crate::server::stdio::{LineReply, StdioConnection};
 use crate::server::{PARSE_LIMITS, RequestBodyMemory, Server, large_messages, unknown_id};
 use crate::session::{SseEvent, random_id};
-use crate::unsent_answers::{CountedMessage, UnsentAnswers};
+use crate::unread_responses::{CountedMessage, UnreadResponses};
 
 use super::{EventStream, HttpReply, StreamLifetime, refuse_body, session_not_found};
 
@@ -71,7 +71,7 @@ struct LegacySseMessage {
 /// Sends messages to a client.
 struct LegacySseSender {
     out: mpsc::Sender<LegacySseMessage>,
-    answers: Arc<UnsentAnswers>,
+    answers: Arc<UnreadResponses>,
     caller: Caller,
 }
 
@@ -217,8 +217,8 @@ impl Server {
         }
         let busy =
             |why: String| HttpReply::stray(&ProtocolError { status: 503, ..ProtocolError::internal(why) });
-        if self.unsent_answers.is_exceeded(&client.caller) {
-            return busy(BusyReason::UnsentAnswers.to_string());
+        if self.unread_responses.is_exceeded(&client.caller) {
+            return busy(BusyReason::UnreadResponses.to_string());
         }
         let Ok(permit) = Arc::clone(&client.permits).try_acquire_owned() else {
             return busy("too many requests are pending; read their answers first".to_owned());
@@ -229,7 +229,7 @@ impl Server {
         }
         let out = LegacySseSender {
             out: client.out.clone(),
-            answers: Arc::clone(&self.unsent_answers),
+            answers: Arc::clone(&self.unread_responses),
             caller: client.caller.clone(),
         };
         tokio::spawn(deliver(reply, out, permit));

@@ -21,7 +21,7 @@ use crate::mcp::{
     Feature, InitializeParams, Method, Params, ProtocolError, RequestAnswer, SideMessage, StartedRequest,
 };
 use crate::session::Session;
-use crate::unsent_answers::CountedMessage;
+use crate::unread_responses::CountedMessage;
 
 use super::upgrade::{self, Upgraded};
 use super::{ClaimedRevision, HttpAnswer, HttpPost, HttpReply, StreamLifetime, refuse_body};
@@ -125,8 +125,8 @@ impl Server {
         let refuse = |span: ServerSpan, status: u16, error: ProtocolError| {
             HttpAnswer::Whole(HttpReply::new(status, span.respond(&request.id, RequestAnswer::Error(error))))
         };
-        if self.unsent_answers.is_exceeded(post.caller) {
-            let error = ProtocolError::internal(BusyReason::UnsentAnswers.to_string());
+        if self.unread_responses.is_exceeded(post.caller) {
+            let error = ProtocolError::internal(BusyReason::UnreadResponses.to_string());
             return refuse(span, 503, error);
         }
         let params = match read_counted_params(request, post.memory.cloned()) {
@@ -346,8 +346,8 @@ impl Server {
                         let refuse = |span: ServerSpan, error| {
                             Some(HttpReply::new(200, span.respond(&request.id, RequestAnswer::Error(error))))
                         };
-                        if self.unsent_answers.is_exceeded(session.caller()) {
-                            let error = ProtocolError::internal(BusyReason::UnsentAnswers.to_string());
+                        if self.unread_responses.is_exceeded(session.caller()) {
+                            let error = ProtocolError::internal(BusyReason::UnreadResponses.to_string());
                             return refuse(span, error);
                         }
                         let params = match params? {
@@ -383,7 +383,7 @@ impl Server {
             return HttpReply::accepted();
         }
         let joined = CountedMessage::from(join_batch(responses));
-        HttpReply::new(200, joined.counted(&self.unsent_answers, session.caller()))
+        HttpReply::new(200, joined.counted(&self.unread_responses, session.caller()))
     }
 }
 

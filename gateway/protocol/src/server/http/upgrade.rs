@@ -12,7 +12,7 @@ use crate::mcp::{ProtocolError, RequestAnswer};
 use crate::server::response;
 use crate::server::response_stream::{OutgoingMessage, ResponseStream};
 use crate::session::{EventReader, EventWriter, Session, SseEvent};
-use crate::unsent_answers::CountedMessage;
+use crate::unread_responses::CountedMessage;
 
 use super::{EventStream, HttpAnswer, HttpReply, StreamLifetime};
 

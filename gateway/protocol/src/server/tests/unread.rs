@@ -58,9 +58,9 @@ async fn large_answers_of_a_batch_refuse_the_rest_of_it() {
     let headers = Pairs(vec![("mcp-session-id", reply.headers[0].1.clone())]);
     let reply = post(&server, &headers, &batch_of_100()).await;
     is_mostly_refused(&body(&reply));
-    assert_eq!(server.gauges().unsent_bytes, reply.body.len() as u64, "counted until the transport has it");
+    assert_eq!(server.gauges().unread_bytes, reply.body.len() as u64, "counted until the transport has it");
     drop(reply);
-    assert_eq!(server.gauges().unsent_bytes, 0);
+    assert_eq!(server.gauges().unread_bytes, 0);
 }
 
 #[tokio::test]
@@ -88,7 +88,7 @@ async fn legacy_sse_counts_answers_until_they_are_read() {
     for number in 1..=4 {
         assert_eq!(post(&call(number, "a_large")).await, 202);
     }
-    while server.gauges().unsent_bytes < 4 * RESULT_BYTES as u64 {
+    while server.gauges().unread_bytes < 4 * RESULT_BYTES as u64 {
         tokio::task::yield_now().await;
     }
     for refused in [call(5, "a_large"), request(6, "tools/list", &json!({})), batch_of_100()] {
@@ -97,7 +97,7 @@ async fn legacy_sse_counts_answers_until_they_are_read() {
     for _ in 1..=4 {
         events.next().await.unwrap();
     }
-    assert_eq!(server.gauges().unsent_bytes, 0);
+    assert_eq!(server.gauges().unread_bytes, 0);
     assert_eq!(post(&batch_of_100()).await, 202);
     let SseEvent::Message { message, .. } = events.next().await.unwrap() else { panic!("no message") };
     is_mostly_refused(&serde_json::from_slice(&message).unwrap());

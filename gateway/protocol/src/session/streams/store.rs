@@ -10,7 +10,7 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::unsent_answers::{CountedMessage, UnsentAnswer};
+use crate::unread_responses::{CountedMessage, UnreadResponse};
 
 use super::memory::SessionMemory;
 
@@ -54,7 +54,7 @@ struct LoggedEvent {
     message: Bytes,
     retention: Retention,
     /// Set while a reader can still read it for the first time. Without a reader, the limits of streams apply instead.
-    unsent: Option<UnsentAnswer>,
+    unread: Option<UnreadResponse>,
 }
 
 /// A stream and its kept events.
@@ -162,9 +162,9 @@ impl StreamStore {
         if retention == Retention::Required || (has_room && !self.memory.is_over()) {
             log.last_number += 1;
             log.bytes += message.len();
-            let (message, unsent) = message.into_parts();
-            let unsent = unsent.filter(|_| log.reader.is_some());
-            log.events.push_back(LoggedEvent { number: log.last_number, message, retention, unsent });
+            let (message, unread) = message.into_parts();
+            let unread = unread.filter(|_| log.reader.is_some());
+            log.events.push_back(LoggedEvent { number: log.last_number, message, retention, unread });
             log.wake.notify_waiters();
         } else {
             tracing::debug!("notification dropped: the client reads too slowly");
@@ -219,7 +219,7 @@ impl StreamStore {
         if let Some(log) = self.logs.get_mut(&stream).filter(|log| log.reader == Some(reader)) {
             log.reader = None;
             log.unused_since = Instant::now();
-            log.events.iter_mut().for_each(|kept| kept.unsent = None);
+            log.events.iter_mut().for_each(|kept| kept.unread = None);
             self.notification_streams.retain(|other| *other != stream);
             self.wake_notification_readers();
         }
@@ -236,7 +236,7 @@ impl StreamStore {
         match log.events.get_mut(next) {
             Some(kept) => {
                 log.delivered_to = log.delivered_to.max(kept.number);
-                let message = CountedMessage::from_parts(kept.message.clone(), kept.unsent.take());
+                let message = CountedMessage::from_parts(kept.message.clone(), kept.unread.take());
                 NextEvent::Event(kept.number, message)
             }
             None if log.finished => {

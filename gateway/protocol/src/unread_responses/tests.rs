@@ -13,22 +13,22 @@ fn named(name: &str) -> Caller {
 
 #[tokio::test]
 async fn a_caller_has_an_eighth_and_all_together_the_total() {
-    let answers = UnsentAnswers::new(800);
+    let answers = UnreadResponses::new(800);
     let cancel = CancellationToken::new();
-    let busy = Err(CallError::Busy(BusyReason::UnsentAnswers));
-    let mut unsent = vec![answers.charge(&named("first"), 60)];
+    let busy = Err(CallError::Busy(BusyReason::UnreadResponses));
+    let mut unread = vec![answers.charge(&named("first"), 60)];
     assert_eq!(answers.admit(&named("first"), &cancel).await, Ok(()));
-    unsent.push(answers.charge(&named("first"), 60));
+    unread.push(answers.charge(&named("first"), 60));
     assert_eq!(answers.admit(&named("first"), &cancel).await, busy);
     assert_eq!(answers.admit(&named("second"), &cancel).await, Ok(()));
-    unsent.pop();
+    unread.pop();
     assert_eq!(answers.admit(&named("first"), &cancel).await, Ok(()));
     let rest = answers.charge(&named("third"), 740);
     assert_eq!(answers.admit(&named("first"), &cancel).await, busy, "the total is used up");
     assert_eq!(answers.admit(&named("second"), &cancel).await, Ok(()), "it holds nothing");
-    unsent.push(answers.charge(&named("second"), 12));
+    unread.push(answers.charge(&named("second"), 12));
     assert_eq!(answers.admit(&named("second"), &cancel).await, Ok(()), "it holds an eighth of its part");
-    unsent.push(answers.charge(&named("second"), 1));
+    unread.push(answers.charge(&named("second"), 1));
     assert_eq!(answers.admit(&named("second"), &cancel).await, busy);
     drop(rest);
     assert_eq!(answers.admit(&named("second"), &cancel).await, Ok(()));
@@ -36,8 +36,8 @@ async fn a_caller_has_an_eighth_and_all_together_the_total() {
 
 #[tokio::test]
 async fn a_call_over_stdio_waits_until_answers_are_read_or_it_is_cancelled() {
-    let answers = UnsentAnswers::new(800);
-    let unsent = answers.charge(&Caller::Local, 100);
+    let answers = UnreadResponses::new(800);
+    let unread = answers.charge(&Caller::Local, 100);
     let cancel = CancellationToken::new();
     let mut waiting = Box::pin(answers.admit(&Caller::Local, &cancel));
     assert!(waiting.as_mut().now_or_never().is_none());
@@ -49,12 +49,12 @@ async fn a_call_over_stdio_waits_until_answers_are_read_or_it_is_cancelled() {
     assert!(answers.wait_to_read(&Caller::Local).now_or_never().is_none());
     drop(more);
     assert!(waiting.as_mut().now_or_never().is_none());
-    drop(unsent);
+    drop(unread);
     assert_eq!(waiting.await, Ok(()));
 }
 
 /// Renders a string of control characters, each of which takes six bytes.
-fn render(answers: &Arc<UnsentAnswers>, caller: &Caller, characters: usize) -> Option<ResultText> {
+fn render(answers: &Arc<UnreadResponses>, caller: &Caller, characters: usize) -> Option<ResultText> {
     let mut writer = ResultWriter::new(answers, caller);
     serde_json::to_writer(&mut writer, &"\u{1}".repeat(characters)).ok()?;
     Some(writer.finish())
@@ -62,7 +62,7 @@ fn render(answers: &Arc<UnsentAnswers>, caller: &Caller, characters: usize) -> O
 
 #[test]
 fn a_result_counts_as_rendered_until_its_message_is_dropped() {
-    let answers = UnsentAnswers::new(8_000_000);
+    let answers = UnreadResponses::new(8_000_000);
     let caller = named("first");
     let small = render(&answers, &caller, 50).unwrap();
     assert_eq!(answers.used(), 0, "small ones don't count");
@@ -88,7 +88,7 @@ fn a_result_counts_as_rendered_until_its_message_is_dropped() {
 
 #[test]
 fn a_result_that_does_not_fit_is_discarded_while_it_grows() {
-    let answers = UnsentAnswers::new(8_000_000);
+    let answers = UnreadResponses::new(8_000_000);
     let [first, second] = ["first", "second"].map(named);
     assert!(render(&answers, &first, 1_200_000).is_none(), "7.2 MB");
     let most = render(&answers, &first, 1_100_000).expect("6.6 MB, and all but an eighth is allowed");

@@ -11,7 +11,7 @@ use crate::caller::Caller;
 use crate::jsonrpc::{self, Id};
 
 use super::message::MIN_COUNTED_BYTES;
-use super::{CountedMessage, ResponseTooLarge, UnsentAnswer, UnsentAnswers};
+use super::{CountedMessage, ResponseTooLarge, UnreadResponse, UnreadResponses};
 
 /// The step in which the share of a result grows, in bytes.
 const GROWTH_BYTES: usize = 16 * 1024;
@@ -25,13 +25,13 @@ const HEAD_BYTES: usize = 128;
 pub struct ResultText {
     /// Starts with space for the head of the message.
     text: Vec<u8>,
-    unsent: Option<UnsentAnswer>,
+    unread: Option<UnreadResponse>,
 }
 
 /// Collects the text of a result.
 #[derive(Debug)]
 pub(crate) struct ResultWriter<'a> {
-    answers: &'a Arc<UnsentAnswers>,
+    answers: &'a Arc<UnreadResponses>,
     caller: &'a Caller,
     result: ResultText,
     /// The length from which more has to be counted.
@@ -40,24 +40,24 @@ pub(crate) struct ResultWriter<'a> {
 
 impl<'a> ResultWriter<'a> {
     /// A result for `caller`, without text.
-    pub(crate) fn new(answers: &'a Arc<UnsentAnswers>, caller: &'a Caller) -> Self {
+    pub(crate) fn new(answers: &'a Arc<UnreadResponses>, caller: &'a Caller) -> Self {
         Self { answers, caller, result: ResultText::with_capacity(512), counted: MIN_COUNTED_BYTES }
     }
 
     /// The result.
     pub(crate) fn finish(self) -> ResultText {
         let mut result = self.result;
-        if let Some(unsent) = &mut result.unsent {
+        if let Some(unread) = &mut result.unread {
             result.text.shrink_to(result.text.len() + 1); // with the closing brace
-            unsent.shrink_to(result.text.len());
+            unread.shrink_to(result.text.len());
         }
         result
     }
 
     fn count(&mut self, length: usize) -> Result<(), ResponseTooLarge> {
         let counted = length.next_multiple_of(GROWTH_BYTES);
-        match &mut self.result.unsent {
-            Some(unsent) => unsent.grow(counted - self.counted)?,
+        match &mut self.result.unread {
+            Some(unread) => unread.grow(counted - self.counted)?,
             none => *none = Some(self.answers.reserve(self.caller, counted)?),
         }
         self.counted = counted;
@@ -88,7 +88,7 @@ impl ResultText {
     fn with_capacity(length: usize) -> Self {
         let mut text = Vec::with_capacity(HEAD_BYTES + length + 1);
         text.resize(HEAD_BYTES, b' ');
-        Self { text, unsent: None }
+        Self { text, unread: None }
     }
 
     /// The JSON text.
@@ -99,7 +99,7 @@ impl ResultText {
 
     /// The response with this result.
     pub(crate) fn into_response(self, id: &Id) -> CountedMessage {
-        let Self { mut text, unsent } = self;
+        let Self { mut text, unread } = self;
         if let Some(result) = text.get_mut(HEAD_BYTES..) {
             jsonrpc::replace_line_breaks(result);
         }
@@ -107,7 +107,7 @@ impl ResultText {
         let head = jsonrpc::result_head(id);
         let start = HEAD_BYTES.saturating_sub(head.len());
         text.splice(start..HEAD_BYTES, head);
-        CountedMessage::from_parts(Bytes::from(text).slice(start..), unsent)
+        CountedMessage::from_parts(Bytes::from(text).slice(start..), unread)
     }
 }
 

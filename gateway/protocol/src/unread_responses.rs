@@ -26,7 +26,7 @@ const PARTS: u64 = 8;
 
 /// Counts the bytes of answers until they are written, per caller and in total.
 #[derive(Debug)]
-pub struct UnsentAnswers {
+pub struct UnreadResponses {
     budget: Arc<CallerBudget>,
     /// Notified whenever an answer was written.
     sent: Notify,
@@ -35,8 +35,8 @@ pub struct UnsentAnswers {
 /// The share of an answer that isn't written yet. Drop it once it is.
 #[derive(Debug)]
 #[must_use = "the answer counts as written when this is dropped"]
-pub struct UnsentAnswer {
-    answers: Arc<UnsentAnswers>,
+pub struct UnreadResponse {
+    answers: Arc<UnreadResponses>,
     /// `None` only while it is dropped.
     share: Option<BudgetShare>,
 }
@@ -48,7 +48,7 @@ pub struct UnsentAnswer {
 )]
 pub(crate) struct ResponseTooLarge;
 
-impl UnsentAnswers {
+impl UnreadResponses {
     /// A budget of `total` bytes, of which one caller can use an eighth.
     #[must_use]
     pub fn new(total: u64) -> Arc<Self> {
@@ -62,8 +62,8 @@ impl UnsentAnswers {
     }
 
     /// Counts an answer of this many bytes, even if it exceeds the budget.
-    pub fn charge(self: &Arc<Self>, caller: &Caller, bytes: usize) -> UnsentAnswer {
-        UnsentAnswer { answers: Arc::clone(self), share: Some(self.budget.charge(caller, bytes as u64)) }
+    pub fn charge(self: &Arc<Self>, caller: &Caller, bytes: usize) -> UnreadResponse {
+        UnreadResponse { answers: Arc::clone(self), share: Some(self.budget.charge(caller, bytes as u64)) }
     }
 
     /// Counts an answer of this many bytes.
@@ -74,9 +74,9 @@ impl UnsentAnswers {
         self: &Arc<Self>,
         caller: &Caller,
         bytes: usize,
-    ) -> Result<UnsentAnswer, ResponseTooLarge> {
+    ) -> Result<UnreadResponse, ResponseTooLarge> {
         let share = self.budget.try_reserve_exact(caller, bytes as u64).ok_or(ResponseTooLarge)?;
-        Ok(UnsentAnswer { answers: Arc::clone(self), share: Some(share) })
+        Ok(UnreadResponse { answers: Arc::clone(self), share: Some(share) })
     }
 
     /// True if the caller has to read answers before its next request can run. While the total is used up, this is only
@@ -87,7 +87,7 @@ impl UnsentAnswers {
         held >= self.part() || (held > self.part() / PARTS && self.budget.used() >= self.budget.total())
     }
 
-    /// The bytes of all unsent answers.
+    /// The bytes of all unread answers.
     #[must_use]
     pub fn used(&self) -> u64 {
         self.budget.used()
@@ -127,14 +127,14 @@ impl UnsentAnswers {
                 cancel.run_until_cancelled(wait).await.ok_or(CallError::Cancelled)
             }
             Caller::Named(_) | Caller::Address(_) if self.is_exceeded(caller) => {
-                Err(CallError::Busy(BusyReason::UnsentAnswers))
+                Err(CallError::Busy(BusyReason::UnreadResponses))
             }
             Caller::Named(_) | Caller::Address(_) => Ok(()),
         }
     }
 }
 
-impl UnsentAnswer {
+impl UnreadResponse {
     /// Counts this many more bytes.
     fn grow(&mut self, more: usize) -> Result<(), ResponseTooLarge> {
         let is_taken = self.share.as_mut().is_some_and(|share| share.try_grow(more as u64));
@@ -149,7 +149,7 @@ impl UnsentAnswer {
     }
 }
 
-impl Drop for UnsentAnswer {
+impl Drop for UnreadResponse {
     fn drop(&mut self) {
         self.share = None;
         self.answers.sent.notify_waiters();
