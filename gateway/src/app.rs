@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytesize::ByteSize;
 use moongate_config::Config;
 use moongate_protocol::mcp::{CacheScope, Identity, ProtocolOptions, RandomnessError, SealingKey};
 use moongate_protocol::server::{Server, ServerOptions};
@@ -250,7 +249,6 @@ fn server(
     metrics: &Arc<Metrics>,
 ) -> Result<Arc<Server>, RandomnessError> {
     let http = &config.http;
-    let memory = MemoryShares::of(config);
     let options = ServerOptions {
         protocol: ProtocolOptions {
             identity: Identity::default(),
@@ -262,11 +260,10 @@ fn server(
             },
         },
         max_sessions: http.max_sessions as usize,
-        max_unsent_bytes: memory.answers,
         session_idle: http.session_idle,
         updates: Arc::clone(supervisor.updates()),
         close_streams_after: http.close_streams_after,
-        request_memory: ByteSize::b(memory.requests),
+        memory: MemoryShares::of(config).server,
     };
     Ok(Server::new(supervisor.dispatcher().with_observer(Arc::<Metrics>::clone(metrics)), options))
 }

@@ -8,6 +8,7 @@ mod error_precedence;
 mod handshake;
 mod http_checks;
 mod http_exhaustion;
+mod http_memory;
 mod json_rpc;
 mod legacy_sse;
 pub(crate) mod questions;

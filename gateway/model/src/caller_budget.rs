@@ -92,6 +92,12 @@ impl CallerBudget {
         state.try_take_in_turn(caller, amount).then(|| self.share(caller, amount))
     }
 
+    /// Takes a part of any size at once. `None` as for [`CallerBudget::try_reserve`].
+    #[must_use]
+    pub fn try_reserve_exact(self: &Arc<Self>, caller: &Caller, amount: u64) -> Option<BudgetShare> {
+        self.lock().try_take_in_turn(caller, amount).then(|| self.share(caller, amount))
+    }
+
     /// Waits for a part. Cancel-safe: a reservation that is dropped loses its place.
     ///
     /// An amount above half of the budget counts as half.

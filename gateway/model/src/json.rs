@@ -28,7 +28,7 @@ pub use lookup::{at_paths, member, members, string_value, type_of_text, visit_el
 pub use part::JsonPart;
 pub use text_run::{find_too_deep, scalar_end, string_end};
 pub use unescape::{has_escapes, unescape, unescaped_chars};
-pub use write::{push_string, to_json};
+pub use write::{JsonBuffer, push_string, to_json, write_json};
 
 /// The name that serde_json gives to text that is written unchanged, as a struct and as its only member.
 const RAW_TEXT: &str = "$serde_json::private::RawValue";

@@ -19,7 +19,7 @@ use crate::call::{
 use crate::catalog::{Catalog, CatalogPlugin, PluginFuture, SchemaMismatchError};
 use crate::limiter::{CallPermit, ConcurrencyLimiter};
 use crate::names::{PublicName, ResourceUri};
-use crate::unsent_answers::UnsentAnswers;
+use crate::unread_responses::UnreadResponses;
 
 mod arguments;
 mod check_pool;
@@ -43,7 +43,7 @@ use observer::PluginCall;
 pub struct Dispatcher {
     catalog: watch::Receiver<Arc<Catalog>>,
     limiter: Arc<ConcurrencyLimiter>,
-    unsent_answers: Arc<UnsentAnswers>,
+    unread_responses: Arc<UnreadResponses>,
     observer: Option<Arc<dyn Observer>>,
     checks: Arc<CheckPool>,
 }
@@ -51,6 +51,8 @@ pub struct Dispatcher {
 /// The outcome of a call, and the plugin that was called: if it asked questions, the same plugin gets the answers.
 #[derive(Debug)]
 pub struct DispatchOutcome<T> {
+    /// The permit of the call. Hold it until the response counts as unread, so that the next call waits for that.
+    pub permit: CallPermit,
     /// The plugin that was called.
     pub catalog_plugin: Arc<CatalogPlugin>,
     /// The outcome.
@@ -70,14 +72,14 @@ impl Dispatcher {
     /// Dispatches to the plugins of the latest catalog.
     #[must_use]
     pub fn new(catalog: watch::Receiver<Arc<Catalog>>, limiter: Arc<ConcurrencyLimiter>) -> Self {
-        let unsent_answers = UnsentAnswers::unlimited();
-        Self { catalog, limiter, unsent_answers, observer: None, checks: Arc::new(CheckPool::new()) }
+        let unread_responses = UnreadResponses::unlimited();
+        Self { catalog, limiter, unread_responses, observer: None, checks: Arc::new(CheckPool::new()) }
     }
 
     /// The same dispatcher, which calls no plugin for a caller that has too many unread answers.
     #[must_use]
-    pub(crate) fn with_unsent_answers(self, unsent_answers: Arc<UnsentAnswers>) -> Self {
-        Self { unsent_answers, ..self }
+    pub(crate) fn with_unread_responses(self, unread_responses: Arc<UnreadResponses>) -> Self {
+        Self { unread_responses, ..self }
     }
 
     /// The same dispatcher, reporting each call to `observer`. The server reports its requests there too.
@@ -102,6 +104,12 @@ impl Dispatcher {
     #[must_use]
     pub fn watch(&self) -> watch::Receiver<Arc<Catalog>> {
         self.catalog.clone()
+    }
+
+    /// The memory of unread answers.
+    #[must_use]
+    pub(crate) fn unread_responses(&self) -> &Arc<UnreadResponses> {
+        &self.unread_responses
     }
 
     /// The limits on concurrent calls.
@@ -143,9 +151,8 @@ impl Dispatcher {
             Ok(outcome) => output::check_tool_outcome(entry, &checks, outcome).await,
             Err(error) => Err(error),
         };
-        drop(permit);
         let outcome = span.finish(answer)?;
-        Ok(DispatchOutcome { catalog_plugin: Arc::clone(catalog_plugin), outcome })
+        Ok(DispatchOutcome { permit, catalog_plugin: Arc::clone(catalog_plugin), outcome })
     }
 
     /// Reads the resource at `uri`.
@@ -165,11 +172,11 @@ impl Dispatcher {
         let mut span = self.span(catalog_plugin, CallKind::Resource, None);
         let call = || catalog_plugin.plugin().read_resource(Arc::clone(context), &uri);
         let answer = self.admit_and_invoke(&mut span, context, call).await;
-        let outcome = span
-            .finish(answer.and_then(|outcome| {
-                output::check_read_outcome(view, catalog_plugin, context, &uri, outcome)
-            }))?;
-        Ok(DispatchOutcome { catalog_plugin: Arc::clone(catalog_plugin), outcome })
+        let (outcome, permit) = span.finish(answer.and_then(|(outcome, permit)| {
+            let outcome = output::check_read_outcome(view, catalog_plugin, context, &uri, outcome)?;
+            Ok((outcome, permit))
+        }))?;
+        Ok(DispatchOutcome { permit, catalog_plugin: Arc::clone(catalog_plugin), outcome })
     }
 
     /// Fills in the prompt with the public name `name`.
@@ -191,10 +198,10 @@ impl Dispatcher {
         let call =
             || catalog_plugin.plugin().get_prompt(Arc::clone(context), &entry.prompt().name, arguments);
         let answer = self.admit_and_invoke(&mut span, context, call).await;
-        let outcome = span.finish(
-            answer.and_then(|outcome| output::check_prompt_outcome(catalog_plugin, context, outcome)),
-        )?;
-        Ok(DispatchOutcome { catalog_plugin: Arc::clone(catalog_plugin), outcome })
+        let (outcome, permit) = span.finish(answer.and_then(|(outcome, permit)| {
+            Ok((output::check_prompt_outcome(catalog_plugin, context, outcome)?, permit))
+        }))?;
+        Ok(DispatchOutcome { permit, catalog_plugin: Arc::clone(catalog_plugin), outcome })
     }
 
     /// Suggests values for the argument `name`, whose text so far is `value`; `others` are the other arguments. The
@@ -233,7 +240,7 @@ impl Dispatcher {
         let mut span = self.span(catalog_plugin, CallKind::Completion, None);
         let call = || catalog_plugin.plugin().complete(Arc::clone(context), &target, name, value, others);
         let answer = self.admit_and_invoke(&mut span, context, call).await;
-        span.finish(answer).map(output::limit_completion)
+        span.finish(answer).map(|(completion, _permit)| output::limit_completion(completion))
     }
 
     fn span<'a>(
@@ -252,7 +259,7 @@ impl Dispatcher {
             deadline: context.arrived_at + policy.timeout,
             cpu_time: policy.cpu_time,
         };
-        CallChecks { pool: &self.checks, context, limits }
+        CallChecks { pool: &self.checks, unread_responses: &self.unread_responses, context, limits }
     }
 
     /// Waits for a permit.
@@ -266,14 +273,14 @@ impl Dispatcher {
         let permit = loop {
             tokio::select! {
                 biased;
-                admitted = self.unsent_answers.admit(&context.caller, &context.cancel) => admitted?,
+                admitted = self.unread_responses.admit(&context.caller, &context.cancel) => admitted?,
                 () = sleep_until(context.arrived_at + limits.timeout) => {
                     return Err(CallError::TimeoutBeforeStart(limits.timeout));
                 }
             }
             let permit = self.limiter.admit(limits, context).await?;
             // The answers of earlier calls came while this one waited.
-            if !self.unsent_answers.is_exceeded(&context.caller) {
+            if !self.unread_responses.is_exceeded(&context.caller) {
                 break permit;
             }
         };
@@ -287,9 +294,9 @@ impl Dispatcher {
         span: &mut RequestSpan<PluginCall<'_>>,
         context: &CallContext,
         call: impl FnOnce() -> PluginFuture<'a, T>,
-    ) -> Result<T, CallError> {
-        let _permit = self.admit(span, context).await?;
-        self.invoke(span.catalog_plugin(), context, call).await
+    ) -> Result<(T, CallPermit), CallError> {
+        let permit = self.admit(span, context).await?;
+        Ok((self.invoke(span.catalog_plugin(), context, call).await?, permit))
     }
 
     /// Calls the plugin and waits for its answer. A cancelled call can keep running for the plugin's grace period.

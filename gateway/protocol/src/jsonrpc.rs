@@ -29,6 +29,7 @@ pub use fuzz::fuzz_one;
 pub use id::{Id, IdError};
 pub use outline::{MessageOutline, MessageScanner};
 pub use read::{MessageText, parse};
+pub(crate) use write::result_head;
 pub use write::{MissingId, write_error, write_notification, write_request, write_result};
 
 /// The limits of [`parse`]. The transport limits the total size; the depth is fixed ([`MAX_DEPTH`]).

@@ -17,7 +17,7 @@ pub mod catalog;
 // Concurrency limits, per plugin and in total.
 pub mod limiter;
 // Answers that clients haven't read yet.
-pub mod unsent_answers;
+pub mod unread_responses;
 // The path of a call from a public name to a plugin and back.
 pub mod dispatch;
 // Differences between the catalog and what a client last received.

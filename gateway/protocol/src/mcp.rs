@@ -15,6 +15,7 @@ use crate::call::{CallContext, CallSink, Capabilities, ClientInfo};
 use crate::caller::Caller;
 use crate::dispatch::Dispatcher;
 use crate::json::Json;
+use crate::unread_responses::ResultText;
 
 mod calls;
 mod changes;
@@ -79,12 +80,12 @@ pub struct RequestContext {
 /// The answer to a request.
 #[derive(Debug)]
 pub enum RequestAnswer {
-    /// A result, as JSON text.
-    Result(Json),
+    /// A result.
+    Result(ResultText),
     /// A result that is shared between callers, such as a list.
     Shared(Arc<Json>),
     /// A result that reports a failure of a tool.
-    ToolError(Json),
+    ToolError(ResultText),
     /// An error.
     Error(ProtocolError),
 }
@@ -93,7 +94,7 @@ impl RequestAnswer {
     /// A result without members.
     #[must_use]
     pub fn empty() -> Self {
-        Self::Result(render::render(&serde_json::json!({})))
+        render::render(&serde_json::json!({})).into()
     }
 
     /// The HTTP status in a stateless revision.
@@ -102,15 +103,6 @@ impl RequestAnswer {
         match self {
             Self::Result(_) | Self::Shared(_) | Self::ToolError(_) => 200,
             Self::Error(error) => error.status,
-        }
-    }
-
-    /// The size of its text in bytes, as far as it can be large.
-    #[must_use]
-    pub(crate) fn size(&self) -> usize {
-        match self {
-            Self::Result(result) | Self::ToolError(result) => result.get().len(),
-            Self::Shared(_) | Self::Error(_) => 0,
         }
     }
 
@@ -130,6 +122,12 @@ impl RequestAnswer {
 
 impl From<Json> for RequestAnswer {
     fn from(result: Json) -> Self {
+        Self::Result(result.into())
+    }
+}
+
+impl From<ResultText> for RequestAnswer {
+    fn from(result: ResultText) -> Self {
         Self::Result(result)
     }
 }
@@ -206,9 +204,7 @@ impl Protocol {
             Method::ListTemplates => list(ListedItems::Templates),
             Method::ListPrompts => list(ListedItems::Prompts),
             Method::Ping => StartedRequest::Ready(RequestAnswer::empty()),
-            Method::Discover => {
-                StartedRequest::Ready(RequestAnswer::Result(self.discover(request_context.revision)))
-            }
+            Method::Discover => StartedRequest::Ready(self.discover(request_context.revision).into()),
             Method::CallTool => self.start_call(request_context, params, calls::call_tool),
             Method::ReadResource => self.start_call(request_context, params, calls::read_resource),
             Method::GetPrompt => self.start_call(request_context, params, calls::get_prompt),

@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use bytesize::ByteSize;
 use tokio_util::sync::CancellationToken;
 
 use crate::caller::Caller;
@@ -18,7 +17,7 @@ use crate::mcp::{
     StartedRequest,
 };
 use crate::session::{QuestionBudget, RunningRequest, SessionStore};
-use crate::unsent_answers::UnsentAnswers;
+use crate::unread_responses::{CountedMessage, UnreadResponses};
 
 mod detach;
 mod headers;
@@ -63,14 +62,38 @@ pub struct ServerOptions {
     pub updates: Arc<ResourceUpdates>,
     /// The time after which an event stream is closed early, so that its client reconnects. `None` means never.
     pub close_streams_after: Option<std::time::Duration>,
-    /// The maximum size of all answers that clients haven't read yet, in bytes. One caller can use an eighth.
-    pub max_unsent_bytes: u64,
-    /// The memory of all requests in flight.
-    pub request_memory: ByteSize,
+    /// The memory of requests, of responses, and of what waits for clients.
+    pub memory: ServerMemory,
 }
 
-/// A value of [`ServerOptions::request_memory`] for a machine with a few gigabytes.
-pub const DEFAULT_REQUEST_MEMORY: ByteSize = ByteSize::mib(256);
+/// The memory of an endpoint, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServerMemory {
+    /// Requests in flight.
+    pub requests: u64,
+    /// Responses that clients haven't read yet. One caller can use an eighth before its requests are refused.
+    pub responses: u64,
+    /// Questions to clients that are open, and answers to them until their request ends.
+    pub questions: u64,
+    /// Messages that are kept for clients with broken connections.
+    pub streams: u64,
+    /// Subscriptions to resources.
+    pub subscriptions: u64,
+}
+
+impl ServerMemory {
+    /// The memory of an endpoint in a process that has this much for everything.
+    #[must_use]
+    pub fn of_process(memory: u64) -> Self {
+        Self {
+            requests: memory / 8,
+            responses: memory / 8,
+            questions: (memory / 32).min(64 << 20),
+            streams: (memory / 32).min(64 << 20),
+            subscriptions: (memory / 64).min(32 << 20),
+        }
+    }
+}
 
 /// Current usage of an endpoint.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -82,7 +105,7 @@ pub struct ServerGauges {
     /// Connected clients of 2024-11-05.
     pub legacy_sse_clients: usize,
     /// The bytes of answers that clients haven't read yet.
-    pub unsent_bytes: u64,
+    pub unread_bytes: u64,
 }
 
 /// An endpoint over one catalog, shared by all transports.
@@ -96,7 +119,7 @@ pub struct Server {
     request_memory: RequestMemoryBudget,
     large_messages: LargeMessageTurns,
     question_budget: Arc<QuestionBudget>,
-    unsent_answers: Arc<UnsentAnswers>,
+    unread_responses: Arc<UnreadResponses>,
     close_streams_after: Option<std::time::Duration>,
     observer: Option<Arc<dyn Observer>>,
     /// Set when the gateway stops.
@@ -107,39 +130,37 @@ impl Server {
     /// Serves the plugins of `dispatcher`. Requests are reported to its observer.
     #[must_use]
     pub fn new(dispatcher: Dispatcher, options: ServerOptions) -> Arc<Self> {
-        let ServerOptions {
-            protocol,
-            max_sessions,
-            session_idle,
-            updates,
-            close_streams_after,
-            max_unsent_bytes,
-            request_memory,
-        } = options;
+        let ServerOptions { protocol, max_sessions, session_idle, updates, close_streams_after, memory } =
+            options;
         let stop = CancellationToken::new();
         let observer = dispatcher.observer().cloned();
-        let unsent_answers = UnsentAnswers::new(max_unsent_bytes);
-        let dispatcher = dispatcher.with_unsent_answers(Arc::clone(&unsent_answers));
+        let unread_responses = UnreadResponses::new(memory.responses);
+        updates.set_memory(memory.subscriptions);
+        let dispatcher = dispatcher.with_unread_responses(Arc::clone(&unread_responses));
         Arc::new(Self {
             protocol: Arc::new(Protocol::new(dispatcher, protocol)),
-            sessions: SessionStore::new(max_sessions, session_idle, stop.clone()),
+            sessions: SessionStore::new(max_sessions, session_idle, memory.streams, stop.clone()),
             updates,
             listen_streams: ListenStreams::default(),
             legacy_clients: LegacySseClients::new(max_sessions),
-            request_memory: RequestMemoryBudget::new(request_memory),
+            request_memory: RequestMemoryBudget::new(memory.requests),
             large_messages: LargeMessageTurns::default(),
-            question_budget: Arc::default(),
-            unsent_answers,
+            question_budget: QuestionBudget::new(memory.questions),
+            unread_responses,
             close_streams_after,
             observer,
             stop,
         })
     }
 
-    /// The answers that clients haven't read yet. Transports count each answer from its creation until it is written.
+    /// The answers that clients haven't read yet. Transports keep each message until it is written.
     #[must_use]
-    pub fn unsent_answers(&self) -> &Arc<UnsentAnswers> {
-        &self.unsent_answers
+    pub fn unread_responses(&self) -> &Arc<UnreadResponses> {
+        &self.unread_responses
+    }
+
+    fn responses_to(&self, caller: &Caller) -> ResponseRenderer {
+        ResponseRenderer { unread_responses: Arc::clone(&self.unread_responses), caller: caller.clone() }
     }
 
     /// The memory of a request over HTTP. Transports count its body while they receive it.
@@ -168,24 +189,35 @@ impl Server {
             sessions: self.sessions.count(),
             listen_streams: self.listen_streams.count(),
             legacy_sse_clients: self.legacy_clients.count(),
-            unsent_bytes: self.unsent_answers.used(),
+            unread_bytes: self.unread_responses.used(),
         }
     }
 }
 
-/// Renders a response.
-fn response(id: &Id, answer: &RequestAnswer) -> Vec<u8> {
+/// Renders a response. It isn't counted unless its result already is.
+fn response(id: &Id, answer: RequestAnswer) -> CountedMessage {
     let mut out = Vec::new();
     match answer {
-        RequestAnswer::Result(result) | RequestAnswer::ToolError(result) => {
-            jsonrpc::write_result(&mut out, id, result)
-        }
-        RequestAnswer::Shared(result) => jsonrpc::write_result(&mut out, id, result),
+        RequestAnswer::Result(result) | RequestAnswer::ToolError(result) => return result.into_response(id),
+        RequestAnswer::Shared(result) => jsonrpc::write_result(&mut out, id, &result),
         RequestAnswer::Error(error) => {
             jsonrpc::write_error(&mut out, Some(id), MissingId::Null, &error.error)
         }
     }
-    out
+    out.into()
+}
+
+/// Renders the responses to the requests of one caller, and counts them until they are sent.
+#[derive(Debug, Clone)]
+struct ResponseRenderer {
+    unread_responses: Arc<UnreadResponses>,
+    caller: Caller,
+}
+
+impl ResponseRenderer {
+    fn response(&self, id: &Id, answer: RequestAnswer) -> CountedMessage {
+        response(id, answer).counted(&self.unread_responses, &self.caller)
+    }
 }
 
 /// Renders the response to a malformed message.
@@ -229,7 +261,7 @@ fn batch_error(entries: &[Result<Message<'_>, MalformedMessage>]) -> Option<&'st
 }
 
 /// Joins responses into an array. Each response is dropped once it is copied, because a batch can be large.
-fn join_batch(responses: Vec<Vec<u8>>) -> Vec<u8> {
+fn join_batch(responses: Vec<CountedMessage>) -> Vec<u8> {
     let mut out = Vec::with_capacity(responses.iter().map(|response| response.len() + 1).sum::<usize>() + 1);
     for response in responses {
         out.push(if out.is_empty() { b'[' } else { b',' });
@@ -245,11 +277,16 @@ fn duplicate_id() -> RequestAnswer {
 }
 
 /// Finishes a request that is registered as running. `None` means that it was cancelled.
-async fn finish_request(begun: StartedRequest, id: Id, running: RunningRequest) -> Option<Vec<u8>> {
+async fn finish_request(
+    begun: StartedRequest,
+    id: Id,
+    running: RunningRequest,
+    responses: ResponseRenderer,
+) -> Option<CountedMessage> {
     let answer = finish(begun).await;
     let cancelled = running.is_cancelled();
     drop(running);
-    (!cancelled).then(|| response(&id, &answer))
+    (!cancelled).then(|| responses.response(&id, answer))
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub use session_store::SessionStore;
 pub use streams::fuzz_event_id;
 pub use streams::{EventReader, EventWriter, ResumeError, SseEvent};
 
-use streams::SessionStreams;
+use streams::{SessionStreams, StreamMemory};
 
 /// The agreement between a client and the gateway, and the client's running requests.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl Session {
         in_flight: Arc<InFlightRequests>,
         closing: CancellationToken,
     ) -> Self {
-        let streams = SessionStreams::new(0, caller.clone(), Arc::default(), CancellationToken::new());
+        let streams = SessionStreams::new(0, caller.clone(), StreamMemory::new(0), CancellationToken::new());
         Self::new(String::new(), caller, greeting, listener, in_flight, streams, closing)
     }
 

@@ -384,7 +384,7 @@ impl<'a> Iterator for TapeChildren<'a> {
 }
 
 /// The most entries of a text. Memory that isn't written to isn't resident, but growing would copy the tape.
-fn count_entries(text: &str) -> usize {
+pub(crate) fn count_entries(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut count = 0;
     let mut members = 0;

@@ -13,8 +13,9 @@ use moongate_protocol::dispatch::Dispatcher;
 use moongate_protocol::limiter::ConcurrencyLimiter;
 use moongate_protocol::mcp::{CacheScope, Era, Identity, ProtocolOptions, Revision, SealingKey};
 use moongate_protocol::server::{
-    DEFAULT_REQUEST_MEMORY, LineReply, OutgoingMessage, Server, ServerOptions, StdioConnection,
+    LineReply, OutgoingMessage, Server, ServerMemory, ServerOptions, StdioConnection,
 };
+use moongate_protocol::unread_responses::CountedMessage;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -56,11 +57,10 @@ impl FuzzServer {
                 sealing_key: SealingKey::shared("fuzz"),
             },
             max_sessions: 1,
-            max_unsent_bytes: u64::MAX,
             session_idle: Duration::from_secs(60),
             updates: Arc::default(),
             close_streams_after: None,
-            request_memory: DEFAULT_REQUEST_MEMORY,
+            memory: ServerMemory::of_process(4 << 30),
         };
         let server = Server::new(Dispatcher::new(catalog, Arc::new(ConcurrencyLimiter::new(1))), options);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -99,7 +99,7 @@ impl FuzzServer {
     ) {
         let line = message.to_string().into_bytes();
         sink(revision, &line, None);
-        let messages: Vec<Vec<u8>> = self.runtime.block_on(async {
+        let messages: Vec<CountedMessage> = self.runtime.block_on(async {
             match self.server.stdio_line(connection, &line) {
                 LineReply::None => Vec::new(),
                 LineReply::Ready(message) => vec![message],
@@ -110,7 +110,7 @@ impl FuzzServer {
         assert!(!messages.is_empty(), "no answer to {message}");
         for message in messages {
             check_message(&message);
-            sink(revision, &line, Some(&message));
+            sink(revision, &line, Some(&*message));
         }
     }
 }

@@ -282,7 +282,7 @@ fn register_usage(registry: &mut Registry, snapshot: &MetricsSnapshot<'_>) {
         "Instance pool slots in use; zero without a pool",
         slots.map(|(kind, count)| (KindLabels { kind }, count as f64)),
     );
-    let ServerGauges { sessions, legacy_sse_clients, listen_streams, unsent_bytes } = snapshot.clients;
+    let ServerGauges { sessions, legacy_sse_clients, listen_streams, unread_bytes } = snapshot.clients;
     let sessions = [("http", sessions), ("http_sse", legacy_sse_clients)];
     register_gauges(
         registry,
@@ -296,9 +296,9 @@ fn register_usage(registry: &mut Registry, snapshot: &MetricsSnapshot<'_>) {
         ConstGauge::new(listen_streams as f64),
     );
     registry.register(
-        "moongate_unsent_answer_bytes",
+        "moongate_unread_response_bytes",
         "Bytes of responses that clients haven't read yet, except small ones",
-        ConstGauge::new(unsent_bytes as f64),
+        ConstGauge::new(unread_bytes as f64),
     );
 }
 

@@ -107,7 +107,7 @@ fn render_as(metrics: &Metrics, status: &SupervisorStatus, format: MetricsFormat
             (id("left"), CallLoad { running: 1, waiting: 0 }),
             (id("gone"), CallLoad::default()),
         ],
-        clients: ServerGauges { sessions: 6, legacy_sse_clients: 7, listen_streams: 8, unsent_bytes: 9 },
+        clients: ServerGauges { sessions: 6, legacy_sse_clients: 7, listen_streams: 8, unread_bytes: 9 },
     };
     metrics.render(&snapshot, format)
 }
@@ -171,7 +171,7 @@ moongate_pool_slots_in_use gauge kind
 moongate_refused_requests counter reason
 moongate_reloads counter outcome
 moongate_sessions gauge transport
-moongate_unsent_answer_bytes gauge
+moongate_unread_response_bytes gauge
 process_cpu_seconds counter
 process_open_fds gauge
 process_resident_memory_bytes gauge
@@ -255,7 +255,7 @@ fn renders_all_values() {
         ("moongate_pool_slots_in_use", &[("kind", "tables")], 4.0),
         ("moongate_sessions", &[("transport", "http_sse")], 7.0),
         ("moongate_listen_streams", &[], 8.0),
-        ("moongate_unsent_answer_bytes", &[], 9.0),
+        ("moongate_unread_response_bytes", &[], 9.0),
         ("moongate_refused_requests_total", &[("reason", "unknown_token")], 1.0),
         ("moongate_config_last_reload_successful", &[], 1.0),
         ("moongate_config_last_reload_success_timestamp_seconds", &[], 1.5),

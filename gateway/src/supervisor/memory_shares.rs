@@ -1,7 +1,8 @@
-//! The parts of `[gateway] memory`: instances of plugins, requests, and responses that aren't sent yet. The rest, a
-//! quarter, is for everything else, such as loaded code and the gateway itself.
+//! The parts of `[gateway] memory`: instances of plugins, requests, responses that aren't sent yet, and what else waits
+//! for clients. The rest, a sixth or more, is for everything else, such as loaded code and the gateway itself.
 
 use moongate_config::Config;
+use moongate_protocol::server::ServerMemory;
 use moongate_system::memory_limit::memory_limit;
 
 /// The memory of the process if neither the configuration nor the system has a limit, in bytes.
@@ -12,10 +13,8 @@ const DEFAULT_MEMORY: u64 = 4 << 30;
 pub struct MemoryShares {
     /// For plugins' instances.
     pub guests: u64,
-    /// For requests.
-    pub requests: u64,
-    /// For responses that aren't sent yet.
-    pub answers: u64,
+    /// For the endpoint.
+    pub server: ServerMemory,
 }
 
 impl MemoryShares {
@@ -27,7 +26,7 @@ impl MemoryShares {
     }
 
     fn of_total(memory: u64) -> Self {
-        Self { guests: memory / 2, requests: memory / 8, answers: memory / 8 }
+        Self { guests: memory / 2, server: ServerMemory::of_process(memory) }
     }
 }
 
@@ -36,8 +35,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_leave_a_quarter_for_the_gateway_itself() {
-        let MemoryShares { guests, requests, answers } = MemoryShares::of_total(1 << 30);
-        assert_eq!((guests, requests, answers), (512 << 20, 128 << 20, 128 << 20));
+    fn parts_leave_a_sixth_for_the_gateway_itself() {
+        for memory in [64 << 20, 512 << 20, 4 << 30, 1 << 40] {
+            let MemoryShares { guests, server } = MemoryShares::of_total(memory);
+            let ServerMemory { requests, responses, questions, streams, subscriptions } = server;
+            assert_eq!((guests, requests, responses), (memory / 2, memory / 8, memory / 8));
+            let waiting = questions + streams + subscriptions;
+            assert!(guests + requests + responses + waiting <= memory - memory / 6, "{memory}");
+            assert!(waiting >= 5 << 20 && waiting <= 160 << 20, "{memory}: {waiting}");
+        }
     }
 }

@@ -11,7 +11,7 @@ use moongate_protocol::catalog::{Catalog, CatalogBuild};
 use moongate_protocol::dispatch::Dispatcher;
 use moongate_protocol::limiter::ConcurrencyLimiter;
 use moongate_protocol::mcp::{CacheScope, Identity, ProtocolOptions, SealingKey};
-use moongate_protocol::server::{DEFAULT_REQUEST_MEMORY, Server, ServerOptions};
+use moongate_protocol::server::{Server, ServerMemory, ServerOptions};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -22,7 +22,7 @@ use crate::metrics::Metrics;
 pub(super) const REVISION: &str = "2026-07-28";
 
 /// The maximum size of one caller's unread answers, more than the buffers of a socket hold.
-pub(super) const CALLER_UNSENT_BYTES: u64 = 16 * 1024 * 1024;
+pub(super) const CALLER_UNREAD_BYTES: u64 = 16 * 1024 * 1024;
 
 /// The time that `clean_up` takes after its cancellation.
 pub(super) const CLEAN_UP_TIME: Duration = Duration::from_millis(250);
@@ -66,11 +66,10 @@ impl FakeServer {
                 sealing_key: SealingKey::shared("test"),
             },
             max_sessions: 8,
-            max_unsent_bytes: 8 * CALLER_UNSENT_BYTES,
             session_idle: Duration::from_secs(60),
             updates: Arc::default(),
             close_streams_after: None,
-            request_memory: DEFAULT_REQUEST_MEMORY,
+            memory: ServerMemory { responses: 8 * CALLER_UNREAD_BYTES, ..ServerMemory::of_process(4 << 30) },
         };
         let server = Server::new(Dispatcher::new(seen, Arc::new(ConcurrencyLimiter::new(64))), options);
         Self { server, signals, cancel_grace, catalogs }

@@ -25,7 +25,6 @@ pub(crate) mod listener;
 pub(crate) mod origin;
 pub(crate) mod rejection;
 mod sse;
-mod unsent;
 
 use endpoint::Endpoint;
 pub use listener::BindError;

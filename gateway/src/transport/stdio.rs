@@ -93,7 +93,7 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     // One slot per permit and one for a notification, so that sending an answer never waits.
-    let (sender, receiver) = writer::channel(MAX_UNWRITTEN_ANSWERS + 1, server.unsent_answers());
+    let (sender, receiver) = writer::channel(MAX_UNWRITTEN_ANSWERS + 1, server.unread_responses());
     let connection = StdioConnection::new();
     let notifications = tokio::spawn(send_notifications(Arc::clone(&connection), sender.clone()));
     let mut peer = StdioPeer {
@@ -304,7 +304,7 @@ async fn send_notifications(connection: Arc<StdioConnection>, answers: AnswerSen
     let one = Arc::new(Semaphore::new(1));
     while let Ok(permit) = Arc::clone(&one).acquire_owned().await {
         let text = connection.next_notification().await;
-        if answers.send(text, Some(permit)).await.is_none() {
+        if answers.send(text.into(), Some(permit)).await.is_none() {
             break; // the peer has disconnected
         }
     }

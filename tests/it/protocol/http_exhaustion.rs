@@ -216,17 +216,17 @@ fn answers_that_nobody_reads_have_a_limit() {
         })
         .collect();
     wait_until("every call is answered or refused", || unread.iter().all(|stream| !is_silent(stream)));
-    let unsent = http.admin().metric("moongate_unsent_answer_bytes").expect("a gauge");
-    assert!(unsent >= 64.0 * 1024.0 * 1024.0, "the answers are read: {unsent}");
+    let bytes = http.admin().metric("moongate_unread_response_bytes").expect("a gauge");
+    assert!(bytes >= 64.0 * 1024.0 * 1024.0, "the answers are read: {bytes}");
     let more = ResourceUsage::of(http.pid()).resident - before;
-    assert!(more < MAX_KIB + 400 * 1024, "{more} KiB for {unsent} bytes of answers");
+    assert!(more < MAX_KIB + 400 * 1024, "{more} KiB for {bytes} bytes of answers");
     let refused = http.post(&[GREEDY], &request(1, "initialize", initialize_params("2025-11-25")));
     assert_eq!(refused.status, 503, "{refused:?}");
     assert!(refused.body.contains("too many unread responses"), "{refused:?}");
     assert_served(&http, HONEST);
     drop(unread);
     wait_until("the answers are dropped", || {
-        http.admin().metric("moongate_unsent_answer_bytes") == Some(0.0)
+        http.admin().metric("moongate_unread_response_bytes") == Some(0.0)
     });
     assert_served(&http, GREEDY);
 }

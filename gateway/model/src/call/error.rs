@@ -102,7 +102,7 @@ impl CallError {
             | Self::Busy(
                 BusyReason::Gateway
                 | BusyReason::GatewayShare { .. }
-                | BusyReason::UnsentAnswers
+                | BusyReason::UnreadResponses
                 | BusyReason::Memory,
             )
             | Self::Replaced
@@ -148,7 +148,7 @@ pub enum BusyReason {
     },
     /// The limit on responses that the caller hasn't read yet.
     #[error("busy: too many unread responses; read them, then try again")]
-    UnsentAnswers,
+    UnreadResponses,
     /// The limit on the memory of all calls.
     #[error("the gateway is short of memory (`[gateway] memory`); try again later")]
     Memory,

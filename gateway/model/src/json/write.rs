@@ -1,6 +1,6 @@
 //! Writes values as JSON text, like serde_json's own writer, but strings are read in blocks of bytes.
 
-use std::fmt::{Display, Write as _};
+use std::fmt::{self, Display};
 
 use serde::ser::{self, Error as _, Serialize, Serializer};
 
@@ -10,102 +10,146 @@ use super::{Json, RAW_TEXT};
 /// The room after a string, for the rest of a small message. Growing would copy the string.
 const ROOM_AFTER_STRING: usize = 256;
 
+/// A buffer for JSON text.
+pub trait JsonBuffer: fmt::Write {
+    /// Makes room for this many bytes.
+    fn reserve(&mut self, additional: usize);
+}
+
+impl JsonBuffer for String {
+    fn reserve(&mut self, additional: usize) {
+        self.reserve(additional);
+    }
+}
+
 /// Serializes a value on one line.
 ///
 /// # Errors
 /// A part of the value has no form in JSON, such as a map whose keys aren't strings.
 pub fn to_json<T: Serialize + ?Sized>(value: &T) -> Result<Json, serde_json::Error> {
-    let mut writer = JsonWriter { out: String::with_capacity(ROOM_AFTER_STRING), is_raw: false };
-    value.serialize(&mut writer)?;
-    debug_assert!(line_breaks(&writer.out).next().is_none(), "only `Json` is written unchanged");
-    Ok(Json(writer.out.into_boxed_str()))
+    let mut out = String::with_capacity(ROOM_AFTER_STRING);
+    write_json(&mut out, value)?;
+    debug_assert!(line_breaks(&out).next().is_none(), "only `Json` is written unchanged");
+    Ok(Json(out.into_boxed_str()))
+}
+
+/// Appends a value on one line.
+///
+/// # Errors
+/// The buffer takes no more, or a part of the value has no form in JSON, such as a map whose keys aren't strings.
+pub fn write_json<T: Serialize + ?Sized>(
+    out: &mut impl JsonBuffer,
+    value: &T,
+) -> Result<(), serde_json::Error> {
+    value.serialize(&mut JsonWriter { out, is_raw: false, wrote_string: false })
 }
 
 /// Appends `text` as a JSON string.
 pub fn push_string(out: &mut String, text: &str) {
+    write_string(out, text).expect("a string takes every text");
+}
+
+fn write_string(out: &mut impl JsonBuffer, text: &str) -> fmt::Result {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     out.reserve(text.len() + ROOM_AFTER_STRING);
-    out.push('"');
+    out.write_char('"')?;
     let mut rest = text;
     loop {
         let clean = clean_run(rest.as_bytes());
-        out.push_str(&rest[..clean]);
+        out.write_str(&rest[..clean])?;
         let Some(&special) = rest.as_bytes().get(clean) else { break };
         match special {
-            b'"' => out.push_str("\\\""),
-            b'\\' => out.push_str("\\\\"),
-            b'\n' => out.push_str("\\n"),
-            b'\r' => out.push_str("\\r"),
-            b'\t' => out.push_str("\\t"),
-            0x08 => out.push_str("\\b"),
-            0x0C => out.push_str("\\f"),
+            b'"' => out.write_str("\\\"")?,
+            b'\\' => out.write_str("\\\\")?,
+            b'\n' => out.write_str("\\n")?,
+            b'\r' => out.write_str("\\r")?,
+            b'\t' => out.write_str("\\t")?,
+            0x08 => out.write_str("\\b")?,
+            0x0C => out.write_str("\\f")?,
             control => {
-                out.push_str("\\u00");
-                out.push(HEX[usize::from(control >> 4)].into());
-                out.push(HEX[usize::from(control & 0xF)].into());
+                out.write_str("\\u00")?;
+                out.write_char(HEX[usize::from(control >> 4)].into())?;
+                out.write_char(HEX[usize::from(control & 0xF)].into())?;
             }
         }
         rest = &rest[clean + 1..];
     }
-    out.push('"');
+    out.write_char('"')
 }
 
-struct JsonWriter {
-    out: String,
+struct JsonWriter<'b, B> {
+    out: &'b mut B,
     /// The next string is the text of a [`Json`], which is written unchanged.
     is_raw: bool,
+    /// The value that was written last is a string.
+    wrote_string: bool,
 }
 
 /// An object or array that is being written.
-struct OpenValue<'w> {
-    writer: &'w mut JsonWriter,
+struct OpenValue<'w, 'b, B> {
+    writer: &'w mut JsonWriter<'b, B>,
     separator: &'static str,
     end: &'static str,
 }
 
-impl JsonWriter {
-    fn open(&mut self, start: &str, end: &'static str) -> OpenValue<'_> {
-        self.out.push_str(start);
-        OpenValue { writer: self, separator: "", end }
+impl<'b, B: JsonBuffer> JsonWriter<'b, B> {
+    fn push(&mut self, text: &str) -> Result<(), serde_json::Error> {
+        self.wrote_string = false;
+        self.out.write_str(text).map_err(serde_json::Error::custom)
+    }
+
+    fn push_string(&mut self, text: &str) -> Result<(), serde_json::Error> {
+        self.wrote_string = true;
+        write_string(self.out, text).map_err(serde_json::Error::custom)
+    }
+
+    fn open(&mut self, start: &str, end: &'static str) -> Result<OpenValue<'_, 'b, B>, serde_json::Error> {
+        self.push(start)?;
+        Ok(OpenValue { writer: self, separator: "", end })
     }
 
     /// Opens the object around a variant with content.
-    fn open_variant(&mut self, variant: &str, start: &str, end: &'static str) -> OpenValue<'_> {
-        self.out.push('{');
-        push_string(&mut self.out, variant);
-        self.out.push(':');
+    fn open_variant(
+        &mut self,
+        variant: &str,
+        start: &str,
+        end: &'static str,
+    ) -> Result<OpenValue<'_, 'b, B>, serde_json::Error> {
+        self.push("{")?;
+        self.push_string(variant)?;
+        self.push(":")?;
         self.open(start, end)
     }
 
     fn display(&mut self, value: impl Display) -> Result<(), serde_json::Error> {
+        self.wrote_string = false;
         write!(self.out, "{value}").map_err(serde_json::Error::custom)
     }
 }
 
-impl OpenValue<'_> {
-    fn separate(&mut self) {
-        self.writer.out.push_str(self.separator);
+impl<B: JsonBuffer> OpenValue<'_, '_, B> {
+    fn separate(&mut self) -> Result<(), serde_json::Error> {
+        self.writer.push(self.separator)?;
         self.separator = ",";
-    }
-
-    fn key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), serde_json::Error> {
-        self.separate();
-        let start = self.writer.out.len();
-        key.serialize(&mut *self.writer)?;
-        if !self.writer.out[start..].starts_with('"') {
-            return Err(serde_json::Error::custom("key must be a string"));
-        }
-        self.writer.out.push(':');
         Ok(())
     }
 
+    fn key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), serde_json::Error> {
+        self.separate()?;
+        key.serialize(&mut *self.writer)?;
+        if !self.writer.wrote_string {
+            return Err(serde_json::Error::custom("key must be a string"));
+        }
+        self.writer.push(":")
+    }
+
     fn element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), serde_json::Error> {
-        self.separate();
+        self.separate()?;
         value.serialize(&mut *self.writer)
     }
 
-    fn close(self) {
-        self.writer.out.push_str(self.end);
+    fn close(self) -> Result<(), serde_json::Error> {
+        self.writer.push(self.end)
     }
 }
 
@@ -118,16 +162,16 @@ macro_rules! integers {
     };
 }
 
-impl<'w> Serializer for &'w mut JsonWriter {
+impl<'w, 'b, B: JsonBuffer> Serializer for &'w mut JsonWriter<'b, B> {
     type Ok = ();
     type Error = serde_json::Error;
-    type SerializeSeq = OpenValue<'w>;
-    type SerializeTuple = OpenValue<'w>;
-    type SerializeTupleStruct = OpenValue<'w>;
-    type SerializeTupleVariant = OpenValue<'w>;
-    type SerializeMap = OpenValue<'w>;
-    type SerializeStruct = OpenValue<'w>;
-    type SerializeStructVariant = OpenValue<'w>;
+    type SerializeSeq = OpenValue<'w, 'b, B>;
+    type SerializeTuple = OpenValue<'w, 'b, B>;
+    type SerializeTupleStruct = OpenValue<'w, 'b, B>;
+    type SerializeTupleVariant = OpenValue<'w, 'b, B>;
+    type SerializeMap = OpenValue<'w, 'b, B>;
+    type SerializeStruct = OpenValue<'w, 'b, B>;
+    type SerializeStructVariant = OpenValue<'w, 'b, B>;
 
     integers! {
         serialize_i8: i8, serialize_i16: i16, serialize_i32: i32, serialize_i64: i64, serialize_i128: i128,
@@ -136,13 +180,11 @@ impl<'w> Serializer for &'w mut JsonWriter {
     }
 
     fn serialize_f32(self, value: f32) -> Result<(), serde_json::Error> {
-        self.out.push_str(&serde_json::to_string(&value)?);
-        Ok(())
+        self.push(&serde_json::to_string(&value)?)
     }
 
     fn serialize_f64(self, value: f64) -> Result<(), serde_json::Error> {
-        self.out.push_str(&serde_json::to_string(&value)?);
-        Ok(())
+        self.push(&serde_json::to_string(&value)?)
     }
 
     fn serialize_char(self, value: char) -> Result<(), serde_json::Error> {
@@ -150,12 +192,7 @@ impl<'w> Serializer for &'w mut JsonWriter {
     }
 
     fn serialize_str(self, value: &str) -> Result<(), serde_json::Error> {
-        if std::mem::take(&mut self.is_raw) {
-            self.out.push_str(value);
-        } else {
-            push_string(&mut self.out, value);
-        }
-        Ok(())
+        if std::mem::take(&mut self.is_raw) { self.push(value) } else { self.push_string(value) }
     }
 
     fn serialize_bytes(self, value: &[u8]) -> Result<(), serde_json::Error> {
@@ -171,8 +208,7 @@ impl<'w> Serializer for &'w mut JsonWriter {
     }
 
     fn serialize_unit(self) -> Result<(), serde_json::Error> {
-        self.out.push_str("null");
-        Ok(())
+        self.push("null")
     }
 
     fn serialize_unit_struct(self, _: &'static str) -> Result<(), serde_json::Error> {
@@ -203,22 +239,25 @@ impl<'w> Serializer for &'w mut JsonWriter {
         variant: &'static str,
         value: &T,
     ) -> Result<(), serde_json::Error> {
-        let mut open = self.open_variant(variant, "", "}");
+        let mut open = self.open_variant(variant, "", "}")?;
         open.element(value)?;
-        open.close();
-        Ok(())
+        open.close()
     }
 
-    fn serialize_seq(self, _: Option<usize>) -> Result<OpenValue<'w>, serde_json::Error> {
-        Ok(self.open("[", "]"))
+    fn serialize_seq(self, _: Option<usize>) -> Result<OpenValue<'w, 'b, B>, serde_json::Error> {
+        self.open("[", "]")
     }
 
-    fn serialize_tuple(self, _: usize) -> Result<OpenValue<'w>, serde_json::Error> {
-        Ok(self.open("[", "]"))
+    fn serialize_tuple(self, _: usize) -> Result<OpenValue<'w, 'b, B>, serde_json::Error> {
+        self.open("[", "]")
     }
 
-    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<OpenValue<'w>, serde_json::Error> {
-        Ok(self.open("[", "]"))
+    fn serialize_tuple_struct(
+        self,
+        _: &'static str,
+        _: usize,
+    ) -> Result<OpenValue<'w, 'b, B>, serde_json::Error> {
+        self.open("[", "]")
     }
 
     fn serialize_tuple_variant(
@@ -227,16 +266,20 @@ impl<'w> Serializer for &'w mut JsonWriter {
         _: u32,
         variant: &'static str,
         _: usize,
-    ) -> Result<OpenValue<'w>, serde_json::Error> {
-        Ok(self.open_variant(variant, "[", "]}"))
+    ) -> Result<OpenValue<'w, 'b, B>, serde_json::Error> {
+        self.open_variant(variant, "[", "]}")
     }
 
-    fn serialize_map(self, _: Option<usize>) -> Result<OpenValue<'w>, serde_json::Error> {
-        Ok(self.open("{", "}"))
+    fn serialize_map(self, _: Option<usize>) -> Result<OpenValue<'w, 'b, B>, serde_json::Error> {
+        self.open("{", "}")
     }
 
-    fn serialize_struct(self, name: &'static str, _: usize) -> Result<OpenValue<'w>, serde_json::Error> {
-        Ok(if name == RAW_TEXT { self.open("", "") } else { self.open("{", "}") })
+    fn serialize_struct(
+        self,
+        name: &'static str,
+        _: usize,
+    ) -> Result<OpenValue<'w, 'b, B>, serde_json::Error> {
+        if name == RAW_TEXT { self.open("", "") } else { self.open("{", "}") }
     }
 
     fn serialize_struct_variant(
@@ -245,15 +288,15 @@ impl<'w> Serializer for &'w mut JsonWriter {
         _: u32,
         variant: &'static str,
         _: usize,
-    ) -> Result<OpenValue<'w>, serde_json::Error> {
-        Ok(self.open_variant(variant, "{", "}}"))
+    ) -> Result<OpenValue<'w, 'b, B>, serde_json::Error> {
+        self.open_variant(variant, "{", "}}")
     }
 }
 
 /// The traits of lists, which differ only in a name.
 macro_rules! lists {
     ($($type:ident: $method:ident),*) => {
-        $(impl ser::$type for OpenValue<'_> {
+        $(impl<B: JsonBuffer> ser::$type for OpenValue<'_, '_, B> {
             type Ok = ();
             type Error = serde_json::Error;
 
@@ -262,8 +305,7 @@ macro_rules! lists {
             }
 
             fn end(self) -> Result<(), serde_json::Error> {
-                self.close();
-                Ok(())
+                self.close()
             }
         })*
     };
@@ -276,7 +318,7 @@ lists! {
     SerializeTupleVariant: serialize_field
 }
 
-impl ser::SerializeMap for OpenValue<'_> {
+impl<B: JsonBuffer> ser::SerializeMap for OpenValue<'_, '_, B> {
     type Ok = ();
     type Error = serde_json::Error;
 
@@ -289,15 +331,14 @@ impl ser::SerializeMap for OpenValue<'_> {
     }
 
     fn end(self) -> Result<(), serde_json::Error> {
-        self.close();
-        Ok(())
+        self.close()
     }
 }
 
 /// The traits of structs, which differ only in a name.
 macro_rules! structs {
     ($($type:ident),*) => {
-        $(impl ser::$type for OpenValue<'_> {
+        $(impl<B: JsonBuffer> ser::$type for OpenValue<'_, '_, B> {
             type Ok = ();
             type Error = serde_json::Error;
 
@@ -315,8 +356,7 @@ macro_rules! structs {
             }
 
             fn end(self) -> Result<(), serde_json::Error> {
-                self.close();
-                Ok(())
+                self.close()
             }
         })*
     };

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::check_meter;
 use crate::json::{Json, parse_strict};
 use crate::policy::SchemaBounds;
-use crate::tape::{JsonTape, TapeJson, TextTooLongError};
+use crate::tape::{JsonTape, TapeJson, TextTooLongError, ValueSize, count_entries};
 
 mod cost;
 mod describe;
@@ -30,8 +30,11 @@ pub(super) use references::{ReferenceTarget, References};
 /// The maximum number of comparisons of one check: a second's work.
 const MAX_STEPS: u64 = 50_000_000;
 
-/// The number of steps above which other requests would notice a delay.
-const MAX_QUICK_STEPS: u64 = 2_000_000;
+/// The maximum number of comparisons of a check that delays other requests: a millisecond's work.
+const MAX_QUICK_STEPS: u64 = 20_000;
+
+/// The maximum number of steps of regular expressions in such a check: another millisecond's work.
+const MAX_QUICK_PATTERN_STEPS: u64 = 100_000;
 
 /// The maximum nesting depth of comparisons. Each uses stack, and in a debug build the 2 MiB of a worker thread are
 /// enough for more than twice as many.
@@ -46,9 +49,9 @@ const ENDED: &str = "the check ended early";
 /// The maximum number of invalid members in one message.
 const MAX_LISTED_ERRORS: usize = 5;
 
-/// The most comparisons for which every error is collected. The validator keeps all errors in memory, up to 64 for
-/// each comparison at some 440 bytes each, so this bounds the list at about 60 MiB whatever the schema.
-const MAX_LISTED_STEPS: u64 = 2_000;
+/// The most possible errors of a value for which every error is collected. The validator keeps all errors in memory, at
+/// some 440 bytes each, so this bounds the list at about a megabyte, and a millisecond's work.
+const MAX_FOUND_ERRORS: u64 = 2_500;
 
 /// A compiled JSON Schema.
 #[derive(Debug, Clone)]
@@ -133,18 +136,24 @@ impl Schema {
         Ok(Self(Arc::new(Compiled { validator, schema, cost })))
     }
 
-    /// Reports whether a value whose text has this length, in bytes, is checked without a noticeable delay.
+    /// Reports whether a value with this text is checked without a noticeable delay. The cost is that of reading the text.
     #[must_use]
-    pub fn is_quick(&self, bytes: usize) -> bool {
-        self.needs_at_most(MAX_QUICK_STEPS, bytes)
+    pub fn is_quick(&self, text: &str) -> bool {
+        self.is_quick_for(text, 1)
     }
 
-    /// Reports whether a value whose text has this length, in bytes, is checked in at most so many steps.
-    fn needs_at_most(&self, steps: u64, bytes: usize) -> bool {
-        let bytes = bytes as u64;
+    /// Reports whether so many checks of a value with this text cause no noticeable delay.
+    fn is_quick_for(&self, text: &str, checks: u64) -> bool {
+        let Compiled { cost, .. } = &*self.0;
+        let is_within = |nodes: usize| cost.steps(nodes as u64) <= MAX_QUICK_STEPS / checks;
         // The shortest member of a value is a digit and a comma.
-        let most_nodes = bytes / 2 + 1;
-        self.0.cost.steps(most_nodes) <= steps && self.0.cost.pattern_steps(bytes) <= steps
+        cost.pattern_steps(text.len() as u64) <= MAX_QUICK_PATTERN_STEPS / checks
+            && (is_within(text.len() / 2 + 1) || is_within(count_entries(text)))
+    }
+
+    /// Reports whether a value of this size can have only so many errors that all of them are collected.
+    fn has_few_errors(&self, size: ValueSize) -> bool {
+        self.0.cost.errors(size.depth, size.nodes) <= MAX_FOUND_ERRORS
     }
 
     /// Checks the value with this text, which is JSON without duplicate keys.
@@ -216,9 +225,8 @@ impl Schema {
         }
         // Finding the errors follows every branch, while `is_valid` above takes the shortest path. The error of a
         // choice contains those of all its forms, so even the first error of a large value has no size limit.
-        let branches = cost.branches(size.depth);
-        let is_small = branches.saturating_mul(size.nodes) <= MAX_LISTED_STEPS;
-        if branches > MAX_STEPS || (cost.has_choices() && !is_small) {
+        let is_small = self.has_few_errors(size);
+        if cost.branches(size.depth) > MAX_STEPS || (cost.has_choices() && !is_small) {
             return misfit("the value doesn't match the schema");
         }
         let mut words = ErrorDescriber::new(schema);

@@ -17,8 +17,8 @@ const MAX_SUBSCRIPTIONS: usize = 1024;
 /// connected.
 const MAX_SUBSCRIBED_URI_BYTES: usize = 256 * 1024;
 
-/// The maximum size of the subscriptions of all listeners, in bytes.
-const MAX_TOTAL_SUBSCRIPTION_BYTES: u64 = 32 * 1024 * 1024;
+/// The maximum size of the subscriptions of all listeners, in bytes, until the server sets it.
+const DEFAULT_SUBSCRIPTION_BYTES: u64 = 32 * 1024 * 1024;
 
 /// The size of a subscription without its URI, in bytes: about what the index and the mailbox need for it.
 const SUBSCRIPTION_BYTES: u64 = 256;
@@ -46,7 +46,7 @@ pub struct ResourceUpdates {
 
 impl Default for ResourceUpdates {
     fn default() -> Self {
-        Self { index: Mutex::default(), budget: CallerBudget::new(MAX_TOTAL_SUBSCRIPTION_BYTES) }
+        Self { index: Mutex::default(), budget: CallerBudget::new(DEFAULT_SUBSCRIPTION_BYTES) }
     }
 }
 
@@ -64,6 +64,11 @@ impl ResourceUpdates {
         for letters in self.lock().subscribers.get(uri).into_iter().flat_map(HashMap::values) {
             letters.add(uri);
         }
+    }
+
+    /// Sets the maximum size of the subscriptions of all listeners, in bytes.
+    pub(crate) fn set_memory(&self, bytes: u64) {
+        self.budget.set_total(bytes);
     }
 
     fn lock(&self) -> MutexGuard<'_, SubscriberIndex> {

@@ -2,18 +2,20 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use crate::call::CallContext;
+use crate::call::{BusyReason, CallContext, CallError};
 use crate::catalog::{Schema, SchemaMismatchError};
 use crate::json::{check_strict, pointer_step, without_members};
 use crate::manifest::{Prompt, PromptArgument};
 use crate::text::{nearest_name, quotable};
+use crate::unread_responses::UnreadResponses;
 
 use super::DispatchError;
 use super::check_pool::{CheckError, CheckLimits, CheckPool};
 
 /// The largest value, in bytes, that is checked on the thread that handles the request: a few hundred microseconds'
-/// work. Larger ones are checked on another thread, so that no other request waits.
+/// work to read. Larger ones are checked on another thread, so that no other request waits.
 const MAX_INLINE_CHECK_BYTES: usize = 128 * 1024;
 
 /// A tool's arguments: the text of an object without duplicate keys.
@@ -77,6 +79,7 @@ impl<'a> Arguments<'a> {
 /// The checks of one call.
 pub(super) struct CallChecks<'a> {
     pub(super) pool: &'a CheckPool,
+    pub(super) unread_responses: &'a Arc<UnreadResponses>,
     pub(super) context: &'a CallContext,
     pub(super) limits: CheckLimits,
 }
@@ -91,11 +94,13 @@ impl CallChecks<'_> {
         self.pool.run(schema, self.context, self.limits, text, check).await
     }
 
-    /// Checks the value of a text that can have duplicate keys.
-    pub(super) async fn check_text(&self, schema: &Schema, text: &str) -> Result<(), CheckError> {
-        if text.len() <= MAX_INLINE_CHECK_BYTES && schema.is_quick(text.len()) {
+    /// Checks a result with this text, which can have duplicate keys. It counts as unread while its check waits.
+    pub(super) async fn check_result(&self, schema: &Schema, text: &str) -> Result<(), CheckError> {
+        if text.len() <= MAX_INLINE_CHECK_BYTES && schema.is_quick(text) {
             return check_strictly(schema, text).map_err(CheckError::Mismatch);
         }
+        let busy = |_| CheckError::Call(CallError::Busy(BusyReason::UnreadResponses));
+        let _waiting = self.unread_responses.reserve(&self.context.caller, text.len()).map_err(busy)?;
         self.run(schema, text, check_strictly).await
     }
 }

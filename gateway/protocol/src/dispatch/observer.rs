@@ -12,6 +12,7 @@ use tracing::Level;
 
 use crate::call::{CallError, Completion, Outcome, PromptResult, ReadResult, ToolResult};
 use crate::catalog::CatalogPlugin;
+use crate::limiter::CallPermit;
 use crate::names::PublicName;
 
 use super::DispatchError;
@@ -142,6 +143,12 @@ impl<T: HasOutcome> HasOutcome for Outcome<T> {
             Self::Done(result) => result.outcome(),
             Self::NeedInput(_) => CallOutcome::NeedInput,
         }
+    }
+}
+
+impl<T: HasOutcome> HasOutcome for (T, CallPermit) {
+    fn outcome(&self) -> CallOutcome<'static> {
+        self.0.outcome()
     }
 }
 

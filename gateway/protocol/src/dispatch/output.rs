@@ -41,7 +41,7 @@ pub(super) async fn check_tool_outcome(
                 "the structured result is missing, but the tool has an output schema".to_owned(),
             ));
         };
-        checks.check_text(schema, structured.get()).await.map_err(|error| match error {
+        checks.check_result(schema, structured.get()).await.map_err(|error| match error {
             CheckError::Mismatch(mismatch) => CallError::InvalidOutput(format!(
                 "the structured result doesn't match the output schema: {mismatch}"
             )),

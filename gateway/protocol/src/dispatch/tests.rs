@@ -95,10 +95,10 @@ async fn a_call_that_waits_for_unread_answers_ends_with_its_time_before_the_plug
         count.fetch_add(1, Ordering::Relaxed);
         ready(Ok(Outcome::Done(ToolResult::default())))
     }));
-    let unsent = UnsentAnswers::new(800);
+    let unread = UnreadResponses::new(800);
     let mut bench = bench(vec![fake.into_catalog_plugin(|_| {})]);
-    bench.dispatcher = bench.dispatcher.with_unsent_answers(Arc::clone(&unsent));
-    let unread = unsent.charge(&Caller::Local, 100);
+    bench.dispatcher = bench.dispatcher.with_unread_responses(Arc::clone(&unread));
+    let unread = unread.charge(&Caller::Local, 100);
     let error = call_error(bench.tool("a_run", r#"{"n":1}"#).await);
     assert_eq!(error, CallError::TimeoutBeforeStart(Duration::from_secs(30)));
     assert_eq!(bench.context.arrived_at.elapsed(), Duration::from_secs(30));

@@ -4,9 +4,6 @@ use crate::json::{Json, push_string};
 
 use super::{ErrorObject, Id};
 
-/// The length of a response without its id and result, rounded up.
-const ENVELOPE_BYTES: usize = 40;
-
 /// The id in the answer to a request whose id couldn't be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MissingId {
@@ -18,12 +15,16 @@ pub enum MissingId {
 
 /// Appends a response with a result. The result's text is copied unchanged.
 pub fn write_result(out: &mut Vec<u8>, id: &Id, result: &Json) {
-    out.reserve_exact(result.get().len() + id.as_json().len() + ENVELOPE_BYTES);
-    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-    out.extend_from_slice(id.as_json().as_bytes());
-    out.extend_from_slice(b",\"result\":");
+    let head = result_head(id);
+    out.reserve_exact(head.len() + result.get().len() + 1);
+    out.extend_from_slice(&head);
     out.extend_from_slice(result.get().as_bytes());
     out.push(b'}');
+}
+
+/// The part of a response before its result. A closing brace follows the result.
+pub(crate) fn result_head(id: &Id) -> Vec<u8> {
+    [b"{\"jsonrpc\":\"2.0\",\"id\":", id.as_json().as_bytes(), b",\"result\":"].concat()
 }
 
 /// Appends a response with an error; `unknown` is used if there is no id.

@@ -3,25 +3,28 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::call::{
     CallContext, CallError, GrantReport, PluginError, PluginErrorDetail, PromptResult, ReadResult, ToolResult,
 };
+use crate::caller::Caller;
 use crate::catalog::{Catalog, CatalogPlugin, HeaderArgument};
 use crate::dispatch::{Arguments, CompletionOwner, DispatchError, DispatchOutcome, Dispatcher};
-use crate::json::{self, Json};
+use crate::json;
 use crate::names::{Principal, PublicName};
 use crate::text::quotable;
+use crate::unread_responses::{ResponseTooLarge, ResultText, ResultWriter};
 
 use super::errors::{ErrorAnswer, ProtocolError, RequestError};
 use super::input::{CallRound, InputCall, RoundsOutcome, run_rounds};
-use super::render::{CompletionResult, PromptMessages, ReadContents, ToolAnswer, View, render};
+use super::render::{CompletionResult, PromptMessages, ReadContents, ToolAnswer, View};
 use super::revision::{Feature, Revision};
 use super::structured::Wrapping;
 use super::{CacheScope, Method, Params, Protocol, RequestAnswer, RequestContext};
 
-type JsonResult = Result<Json, ProtocolError>;
+type JsonResult = Result<ResultText, ProtocolError>;
 
 /// `tools/call`
 pub(super) async fn call_tool(
@@ -34,19 +37,20 @@ pub(super) async fn call_tool(
     let name = name.as_ref();
     let call = ToolCall { name, arguments: arguments(&params)?, grant_report: None };
     let catalog = protocol.dispatcher.catalog();
-    let (result, wrapping) = match run_rounds(&protocol, &catalog, &request_context, &params, &call).await {
-        Ok(RoundsOutcome::Done(result)) => {
+    let called = run_rounds(&protocol, &catalog, &request_context, &params, &call).await;
+    let (result, wrapping, _permit) = match called {
+        Ok(RoundsOutcome::Done(result, permit)) => {
             let wrapping = wrapping(&catalog, name, &result, revision);
-            (result, wrapping)
+            (result, wrapping, Some(permit))
         }
-        Ok(RoundsOutcome::Questions(text)) => return Ok(RequestAnswer::Result(text)),
+        Ok(RoundsOutcome::Questions(text)) => return Ok(RequestAnswer::Result(text.into())),
         Err(trouble) => {
             let ErrorAnswer { tool_result, error } = trouble.answer(revision);
-            (tool_result.ok_or(error)?, Wrapping::IfNeeded)
+            (tool_result.ok_or(error)?, Wrapping::IfNeeded, None)
         }
     };
     let answer = ToolAnswer { result: &result, wrapping, server: &protocol.identity };
-    let text = render(&View::new(&answer, revision));
+    let text = protocol.render_result(&request_context.caller, &View::new(&answer, revision))?;
     Ok(if result.is_error { RequestAnswer::ToolError(text) } else { RequestAnswer::Result(text) })
 }
 
@@ -114,7 +118,7 @@ pub(super) async fn read_resource(
     let reading = ResourceRead { uri: &uri };
     let catalog = protocol.dispatcher.catalog();
     match run_rounds(&protocol, &catalog, &request_context, &params, &reading).await {
-        Ok(RoundsOutcome::Done(mut result)) => {
+        Ok(RoundsOutcome::Done(mut result, _permit)) => {
             // Authenticated callers can see more than others, and a result that depends on answers is private
             // (2026-07-28, server/utilities/caching).
             result.is_shareable &= protocol.cache_scope == CacheScope::Public;
@@ -122,9 +126,9 @@ pub(super) async fn read_resource(
                 (result.ttl, result.is_shareable) = (None, false);
             }
             let contents = ReadContents { result: &result, server: &protocol.identity };
-            Ok(render(&View::new(&contents, revision)))
+            protocol.render_result(&request_context.caller, &View::new(&contents, revision))
         }
-        Ok(RoundsOutcome::Questions(text)) => Ok(text),
+        Ok(RoundsOutcome::Questions(text)) => Ok(text.into()),
         Err(trouble) => Err(read_error(
             trouble,
             reading.uri,
@@ -175,11 +179,11 @@ pub(super) async fn get_prompt(
     let filling = PromptUse { name, arguments };
     let catalog = protocol.dispatcher.catalog();
     match run_rounds(&protocol, &catalog, &request_context, &params, &filling).await {
-        Ok(RoundsOutcome::Done(result)) => {
+        Ok(RoundsOutcome::Done(result, _permit)) => {
             let messages = PromptMessages { result: &result, server: &protocol.identity };
-            Ok(render(&View::new(&messages, revision)))
+            protocol.render_result(&request_context.caller, &View::new(&messages, revision))
         }
-        Ok(RoundsOutcome::Questions(text)) => Ok(text),
+        Ok(RoundsOutcome::Questions(text)) => Ok(text.into()),
         Err(trouble) => Err(trouble.answer(revision).error),
     }
 }
@@ -251,7 +255,7 @@ pub(super) async fn complete(
         error => ErrorAnswer::for_dispatch_error(&error, revision).error,
     })?;
     let result = CompletionResult { completion: &completion, server: &protocol.identity };
-    Ok(render(&View::new(&result, revision)))
+    protocol.render_result(&request_context.caller, &View::new(&result, revision))
 }
 
 /// The error of a resource that couldn't be read. Plugins report unknown URIs in their own words, but clients recognise
@@ -285,6 +289,18 @@ fn header_value(text: &str) -> Option<Value> {
 }
 
 impl Protocol {
+    /// Renders a result of a plugin. It counts as unread from here on.
+    ///
+    /// # Errors
+    /// The caller would hold too much of the memory for unread responses.
+    fn render_result(&self, caller: &Caller, result: &impl Serialize) -> Result<ResultText, ProtocolError> {
+        let mut writer = ResultWriter::new(self.dispatcher.unread_responses(), caller);
+        // Views have text keys and no fallible parts: only the memory can run out.
+        json::write_json(&mut writer, result)
+            .map_err(|_| ProtocolError::internal(ResponseTooLarge.to_string()))?;
+        Ok(writer.finish())
+    }
+
     /// Runs a `tools/call` of a caller in this process, who gets the result or the error as a value. `grant_report`
     /// records the grants that the call uses and those that are missing.
     ///

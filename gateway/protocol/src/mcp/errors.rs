@@ -236,7 +236,7 @@ impl ErrorAnswer {
                 | BusyReason::PluginShare { .. }
                 | BusyReason::Gateway
                 | BusyReason::GatewayShare { .. }
-                | BusyReason::UnsentAnswers
+                | BusyReason::UnreadResponses
                 | BusyReason::Memory,
             )
             | CallError::TimeoutBeforeStart(_)

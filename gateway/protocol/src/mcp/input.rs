@@ -21,6 +21,7 @@ use crate::catalog::{Catalog, CatalogPlugin};
 use crate::dispatch::{DispatchError, DispatchOutcome, Dispatcher};
 use crate::json::Json;
 use crate::jsonrpc::ErrorObject;
+use crate::limiter::CallPermit;
 use crate::manifest::JsonMembers;
 
 use super::errors::RequestError;
@@ -94,8 +95,8 @@ pub(super) trait InputCall: Sync {
 /// The outcome of a request.
 #[derive(Debug)]
 pub enum RoundsOutcome<T> {
-    /// A result.
-    Done(T),
+    /// A result, and the permit of its call.
+    Done(T, CallPermit),
     /// Questions to the client, as the JSON text of a result.
     Questions(Json),
 }
@@ -127,8 +128,8 @@ pub enum QuestionError {
     /// The caller has used up its share of the open questions of all clients.
     #[error("too many questions are open; try again later")]
     TooManyInTotal,
-    /// The client answered, but the limit on the memory of waiting answers is reached.
-    #[error("too many long answers are waiting; try again later")]
+    /// The caller has used up its share of the memory of open questions and their answers.
+    #[error("too many long questions or answers are waiting; try again later")]
     NoMemory,
     /// The connection is closed.
     #[error("the client can't answer any more: the connection is closed, or the gateway is stopping")]
@@ -188,13 +189,14 @@ pub(super) async fn run_rounds<C: InputCall>(
     };
     loop {
         let context = request_context.call_context(params, &round);
-        let DispatchOutcome { catalog_plugin, outcome } =
+        let DispatchOutcome { permit, catalog_plugin, outcome } =
             call.call(&protocol.dispatcher, catalog, &context).await?;
         drop(context);
         let InputNeeded { requests, state, meta, extra: _ } = match outcome {
-            Outcome::Done(result) => return Ok(RoundsOutcome::Done(result)),
+            Outcome::Done(result) => return Ok(RoundsOutcome::Done(result, permit)),
             Outcome::NeedInput(need) => need,
         };
+        drop(permit);
         let asked = parse_questions(&catalog_plugin, requests)?;
         client_input.check_declared(&catalog_plugin, &asked)?;
         if round.rounds == MAX_ROUNDS {

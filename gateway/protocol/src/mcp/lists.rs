@@ -68,7 +68,7 @@ impl Protocol {
         let Page { items, last } = sorted.page(&catalog, kind, after.as_deref(), page_size);
         let next = last.map(|last| page::write_cursor(&self.sealing_key, kind, last)).transpose();
         let next = next.map_err(|error| ProtocolError::internal(error.to_string()))?;
-        Ok(RequestAnswer::Result(list(Some(items), next)))
+        Ok(list(Some(items), next).into())
     }
 }
 

@@ -16,7 +16,7 @@ use crate::mcp::errors::SESSION_NOT_FOUND;
 use crate::mcp::{Era, Feature, ProtocolError, Revision};
 use crate::names::Principal;
 use crate::session::{EventReader, Session, SseEvent};
-use crate::unsent_answers::{UnsentAnswer, UnsentAnswers};
+use crate::unread_responses::CountedMessage;
 
 use super::headers::{Header, Headers, PROTOCOL_VERSION_HEADER, SESSION_ID_HEADER};
 use super::response_stream::StreamSupport;
@@ -76,10 +76,7 @@ pub struct HttpReply {
     /// Headers in addition to content type and length.
     pub headers: Vec<(&'static str, String)>,
     /// One JSON text, or empty.
-    pub body: Vec<u8>,
-    /// The body's part of the budget, if it was counted when it was rendered. Drop it once the transport counts the
-    /// body.
-    pub unsent: Option<UnsentAnswer>,
+    pub body: CountedMessage,
 }
 
 /// The answer to a request.
@@ -165,14 +162,13 @@ impl From<EventReader> for EventStream {
 }
 
 impl HttpReply {
-    fn new(status: u16, body: Vec<u8>) -> Self {
-        Self { status, headers: Vec::new(), body, unsent: None }
+    fn new(status: u16, body: impl Into<CountedMessage>) -> Self {
+        Self { status, headers: Vec::new(), body: body.into() }
     }
 
-    /// The same reply, whose body counts as unsent.
-    fn counted(self, answers: &Arc<UnsentAnswers>, caller: &Caller) -> Self {
-        let unsent = Some(answers.charge(caller, self.body.len()));
-        Self { unsent, ..self }
+    /// A reply without a body.
+    fn empty(status: u16) -> Self {
+        Self::new(status, CountedMessage::from(Vec::new()))
     }
 
     /// An error that doesn't answer a single request: the message is empty, a notification, a response or a batch.
@@ -200,7 +196,7 @@ impl HttpReply {
 
     /// The message was accepted and has no answer.
     fn accepted() -> Self {
-        Self::new(202, Vec::new())
+        Self::empty(202)
     }
 
     /// The method isn't allowed.
@@ -209,8 +205,7 @@ impl HttpReply {
         Self {
             status: 405,
             headers: vec![("allow", allow.to_owned())],
-            body: stray_error(&error, MissingId::Omit),
-            unsent: None,
+            body: stray_error(&error, MissingId::Omit).into(),
         }
     }
 }
@@ -278,18 +273,18 @@ impl Server {
 fn refuse_body(outline: MessageOutline, why: &str, session: Option<&Session>) -> Vec<u8> {
     let error = ErrorObject::invalid_request(why);
     match outline.refuse(&error) {
-        Err(single) => HttpReply::malformed(single, session, MissingId::Omit).body,
+        Err(single) => HttpReply::malformed(single, session, MissingId::Omit).body.to_vec(),
         Ok(Incoming::Single(_)) => Vec::new(), // never: everything is refused
         Ok(Incoming::Batch(entries)) => {
             let revision = session.map(|session| session.initialize_params().revision);
             let unknown = unknown_id(revision);
             let errors = entries.iter().filter_map(|entry| entry.as_ref().err());
-            let answers: Vec<_> = errors
+            let answers: Vec<CountedMessage> = errors
                 .filter(|error| {
                     let is_answer = session.is_some_and(|session| session.receive_malformed(error));
                     error.wants_answer() && !is_answer
                 })
-                .map(|error| malformed(error, unknown))
+                .map(|error| malformed(error, unknown).into())
                 .collect();
             if !answers.is_empty() && revision.is_some_and(|revision| revision.has(Feature::Batches)) {
                 return join_batch(answers);

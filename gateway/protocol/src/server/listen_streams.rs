@@ -12,7 +12,7 @@ use crate::caller::Caller;
 use crate::caller_budget::{BudgetShare, CallerBudget};
 use crate::jsonrpc::Id;
 use crate::mcp::envelope::RequestEnvelope;
-use crate::mcp::{Params, ProtocolError, RequestAnswer, SideMessage, StartedRequest};
+use crate::mcp::{Params, ProtocolError, SideMessage, StartedRequest};
 
 use super::Server;
 use super::response_stream::RequestInProgress;
@@ -86,7 +86,7 @@ impl Server {
                     message = listening.next() => message,
                 };
             }
-            RequestAnswer::Result(listening.result)
+            listening.result.into()
         };
         Ok(RequestInProgress {
             started: StartedRequest::Pending(Box::pin(answer)),

@@ -5,8 +5,6 @@
 
 use std::sync::Arc;
 
-use bytesize::ByteSize;
-
 use crate::caller::Caller;
 use crate::caller_budget::{BudgetShare, CallerBudget};
 use crate::jsonrpc::Request;
@@ -77,8 +75,8 @@ impl RequestBodyMemory {
 }
 
 impl RequestMemoryBudget {
-    pub(super) fn new(size: ByteSize) -> Self {
-        Self(CallerBudget::new(size.as_u64()))
+    pub(super) fn new(bytes: u64) -> Self {
+        Self(CallerBudget::new(bytes))
     }
 
     /// The memory of a request over HTTP that wasn't received yet.

@@ -6,6 +6,7 @@ use crate::dispatch::{NetworkTransport, Observed, Observer, RequestEnd, RequestS
 use crate::jsonrpc::{Id, Request};
 use crate::mcp::{Method, Params, PendingAnswer, ProtocolError, RequestAnswer, Revision, StartedRequest};
 use crate::names::{Principal, PublicName};
+use crate::unread_responses::CountedMessage;
 
 use super::response_stream::RequestInProgress;
 use super::{Server, response};
@@ -110,7 +111,7 @@ impl ServerSpan {
     }
 
     /// Ends the span and renders its response.
-    pub(super) fn respond(mut self, id: &Id, answer: &RequestAnswer) -> Vec<u8> {
+    pub(super) fn respond(mut self, id: &Id, answer: RequestAnswer) -> CountedMessage {
         self.end(answer.error_kind());
         response(id, answer)
     }

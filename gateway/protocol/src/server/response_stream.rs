@@ -6,7 +6,6 @@
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
-use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::stream::{self, Stream};
@@ -14,14 +13,13 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::caller::Caller;
 use crate::jsonrpc::Id;
-use crate::mcp::{PendingAnswer, ProtocolError, RequestAnswer, SideMessage, StartedRequest};
+use crate::mcp::{Method, PendingAnswer, ProtocolError, RequestAnswer, SideMessage, StartedRequest};
 use crate::session::RunningRequest;
-use crate::unsent_answers::{UnsentAnswer, UnsentAnswers};
+use crate::unread_responses::CountedMessage;
 
+use super::ResponseRenderer;
 use super::detach::DetachOnDrop;
-use super::response;
 
 /// Support, by the transport and the client, for several messages in response to one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +33,7 @@ pub enum StreamSupport {
 }
 
 /// One message to the client.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub enum OutgoingMessage {
     /// A notification that belongs to a running request.
     Notification(Vec<u8>),
@@ -44,7 +42,7 @@ pub enum OutgoingMessage {
     /// The response, which is the last message.
     Response {
         /// The message.
-        message: Vec<u8>,
+        message: CountedMessage,
         /// The HTTP status, if this is also the first message.
         status: u16,
     },
@@ -53,9 +51,10 @@ pub enum OutgoingMessage {
 impl OutgoingMessage {
     /// The JSON-RPC message.
     #[must_use]
-    pub fn into_message(self) -> Vec<u8> {
+    pub fn into_message(self) -> CountedMessage {
         match self {
-            Self::Notification(message) | Self::Request(message) | Self::Response { message, .. } => message,
+            Self::Notification(message) | Self::Request(message) => message.into(),
+            Self::Response { message, .. } => message,
         }
     }
 }
@@ -115,28 +114,41 @@ async fn catch_panic(later: PendingAnswer) -> RequestAnswer {
     })
 }
 
+/// What a request does while its messages aren't read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unread {
+    /// It continues: notifications are dropped if too many wait.
+    Continue,
+    /// It continues only while its messages are read.
+    Pause,
+}
+
+impl Unread {
+    /// A stream of notifications makes its next message when the last one was read; other requests continue.
+    pub(super) fn of(method: &str) -> Self {
+        if method == Method::Listen.as_str() { Self::Pause } else { Self::Continue }
+    }
+}
+
 /// The messages of a pending request. `running` is released when the response is ready.
 ///
-/// With `unsent`, the client may be slow to read them, but the request doesn't stop meanwhile: notifications are dropped
-/// if too many wait, and the response is counted as unsent by the caller. Dropping the stream drops the request. Without
-/// it, the request continues only while the stream is read.
+/// Dropping the stream drops the request.
 pub(super) fn response_stream(
     later: PendingAnswer,
     side_messages: mpsc::Receiver<SideMessage>,
     id: Id,
     running: Option<RunningRequest>,
-    unsent: Option<(&Arc<UnsentAnswers>, &Caller)>,
+    unread: Unread,
+    responses: ResponseRenderer,
 ) -> ResponseStream {
-    let answer: PendingCountedAnswer = Box::pin(catch_panic(later).map(|answer| (answer, None)));
     let state = ResponseState {
-        answer: Some(answer),
-        counter: unsent
-            .map(|(answers, caller)| AnswerCounter { answers: Arc::clone(answers), caller: caller.clone() }),
+        answer: Some(Box::pin(catch_panic(later))),
+        unread,
         side_messages,
         remaining: VecDeque::new(),
-        unsent: None,
         id,
         running,
+        responses,
     };
     Box::pin(stream::unfold(
         state,
@@ -144,36 +156,23 @@ pub(super) fn response_stream(
     ))
 }
 
-/// Counts the answer to a request from its creation.
-struct AnswerCounter {
-    answers: Arc<UnsentAnswers>,
-    caller: Caller,
-}
-
-/// An answer, and its part of the budget if it is counted.
-type CountedAnswer = (RequestAnswer, Option<UnsentAnswer>);
-
-/// A pending answer that may be counted.
-type PendingCountedAnswer = Pin<Box<dyn Future<Output = CountedAnswer> + Send>>;
-
 struct ResponseState {
     /// `None` once the answer is in `remaining`.
-    answer: Option<PendingCountedAnswer>,
-    /// Set until the request runs in a task of its own. `None` if it doesn't need one.
-    counter: Option<AnswerCounter>,
+    answer: Option<PendingAnswer>,
+    /// [`Unread::Pause`] once the request runs in a task of its own.
+    unread: Unread,
     side_messages: mpsc::Receiver<SideMessage>,
     remaining: VecDeque<OutgoingMessage>,
-    /// The response's part of the budget, while the response is in `remaining`.
-    unsent: Option<UnsentAnswer>,
     id: Id,
     running: Option<RunningRequest>,
+    responses: ResponseRenderer,
 }
 
 impl ResponseState {
     async fn next(&mut self) -> Option<OutgoingMessage> {
-        let Some(answer) = &mut self.answer else { return self.next_remaining() };
+        let Some(answer) = &mut self.answer else { return self.remaining.pop_front() };
         let is_cancelled = || self.running.as_ref().is_some_and(RunningRequest::is_cancelled);
-        let (answer, unsent) = loop {
+        let answer = loop {
             tokio::select! {
                 biased;
                 Some(message) = self.side_messages.recv() => {
@@ -195,31 +194,20 @@ impl ResponseState {
         }
         if !cancelled {
             let status = answer.status();
-            self.remaining
-                .push_back(OutgoingMessage::Response { message: response(&self.id, &answer), status });
-            self.unsent = unsent;
+            let message = self.responses.response(&self.id, answer);
+            self.remaining.push_back(OutgoingMessage::Response { message, status });
         }
-        self.next_remaining()
-    }
-
-    fn next_remaining(&mut self) -> Option<OutgoingMessage> {
-        let next = self.remaining.pop_front();
-        if self.remaining.is_empty() {
-            self.unsent = None; // the transport counts the response from here on
-        }
-        next
+        self.remaining.pop_front()
     }
 
     /// Lets the request continue in a task of its own, because the next message may be read much later.
     fn continue_unread(&mut self) {
-        let Some(AnswerCounter { answers, caller }) = self.counter.take() else { return };
+        if std::mem::replace(&mut self.unread, Unread::Pause) == Unread::Pause {
+            return;
+        }
         let Some(answer) = self.answer.take() else { return };
-        let task = AbortOnDropHandle::new(tokio::spawn(async move {
-            let (answer, _) = answer.await;
-            let unsent = answers.charge(&caller, answer.size());
-            (answer, Some(unsent))
-        }));
-        self.answer = Some(Box::pin(task.map(|ended| ended.unwrap_or_else(|_| (stopping(), None)))));
+        let task = AbortOnDropHandle::new(tokio::spawn(answer));
+        self.answer = Some(Box::pin(task.map(|ended| ended.unwrap_or_else(|_| stopping()))));
     }
 }
 

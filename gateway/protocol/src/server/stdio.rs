@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
 use futures_util::StreamExt;
-use futures_util::future::{join_all, ready};
+use futures_util::future::join_all;
 use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 
@@ -20,12 +20,12 @@ use crate::mcp::{
     StartedRequest,
 };
 use crate::session::{InFlightRequests, RunningRequest, Session};
-use crate::unsent_answers::{UnsentAnswer, UnsentAnswers};
+use crate::unread_responses::CountedMessage;
 
 use super::listen_streams::StreamEnds;
 use super::observer::ServerSpan;
 use super::request::receive_notification;
-use super::response_stream::{RequestInProgress, ResponseStream, StreamSupport, response_stream};
+use super::response_stream::{RequestInProgress, ResponseStream, StreamSupport, Unread, response_stream};
 use super::{
     NO_BATCHES, PARSE_LIMITS, Server, batch_error, duplicate_id, finish_request, join_batch, large_messages,
     malformed, response, stray_error, unknown_id,
@@ -90,7 +90,7 @@ impl StdioConnection {
     fn malformed(&self, error: &MalformedMessage) -> LineReply {
         let is_answer = self.session().is_some_and(|session| session.receive_malformed(error));
         if error.wants_answer() && !is_answer {
-            LineReply::Ready(malformed(error, self.unknown_id()))
+            LineReply::Ready(malformed(error, self.unknown_id()).into())
         } else {
             LineReply::None
         }
@@ -103,14 +103,14 @@ impl StdioConnection {
 }
 
 /// A pending response. `None` means that the request was cancelled.
-type PendingLine = Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send>>;
+type PendingLine = Pin<Box<dyn Future<Output = Option<CountedMessage>> + Send>>;
 
 /// The reply to a line. Messages have no line end.
 pub enum LineReply {
     /// Nothing to write.
     None,
     /// One message, ready.
-    Ready(Vec<u8>),
+    Ready(CountedMessage),
     /// One message, pending.
     Pending(PendingLine),
     /// Several messages. The last one is the response.
@@ -165,21 +165,18 @@ impl Server {
                 let allowed = connection.revision().is_some_and(|revision| revision.has(Feature::Batches));
                 if let Some(why) = if allowed { batch_error(&entries) } else { Some(NO_BATCHES) } {
                     let error = ProtocolError::invalid_request(why);
-                    return LineReply::Ready(stray_error(&error, connection.unknown_id()));
+                    return LineReply::Ready(stray_error(&error, connection.unknown_id()).into());
                 }
-                // Calls over stdio wait while many answers are unread, so those of a batch would wait for each other.
-                let answers = match connection.caller {
-                    Caller::Local => UnsentAnswers::unlimited(),
-                    Caller::Named(_) | Caller::Address(_) => Arc::clone(&self.unsent_answers),
-                };
-                let replies = entries.into_iter().map(|entry| {
-                    let reply = match entry {
-                        Ok(message) => self.stdio_message(connection, message, StreamSupport::Unsupported),
-                        Err(error) => connection.malformed(&error),
-                    };
-                    count_reply(reply, Arc::clone(&answers), connection.caller.clone())
+                let replies = entries.into_iter().map(|entry| match entry {
+                    Ok(message) => self.stdio_message(connection, message, StreamSupport::Unsupported),
+                    Err(error) => connection.malformed(&error),
                 });
-                batch_reply(replies.collect())
+                let is_counted = match connection.caller {
+                    // Calls over stdio wait while many answers are unread: those of a batch would wait for each other.
+                    Caller::Local => false,
+                    Caller::Named(_) | Caller::Address(_) => true,
+                };
+                batch_reply(replies.collect(), is_counted)
             }
         }
     }
@@ -214,34 +211,33 @@ impl Server {
         let mut span = self.span(request, connection.transport);
         let must_read = match connection.caller {
             Caller::Local => false, // its calls wait instead
-            Caller::Named(_) | Caller::Address(_) => self.unsent_answers.is_exceeded(&connection.caller),
+            Caller::Named(_) | Caller::Address(_) => self.unread_responses.is_exceeded(&connection.caller),
         };
         if must_read {
-            let error = ProtocolError::internal(BusyReason::UnsentAnswers.to_string());
-            return LineReply::Ready(span.respond(&request.id, &RequestAnswer::Error(error)));
+            let error = ProtocolError::internal(BusyReason::UnreadResponses.to_string());
+            return LineReply::Ready(span.respond(&request.id, RequestAnswer::Error(error)));
         }
         let Ok(running) = connection.in_flight.begin(&request.id) else {
-            return LineReply::Ready(span.respond(&request.id, &duplicate_id()));
+            return LineReply::Ready(span.respond(&request.id, duplicate_id()));
         };
         let id = request.id.clone();
+        let responses = self.responses_to(&connection.caller);
         let started = self.start_stdio(connection, request, &running, streaming, &mut span);
         match span.instrument(started) {
             Ok(RequestInProgress { started: StartedRequest::Ready(answer), .. }) => {
-                LineReply::Ready(response(&id, &answer))
+                LineReply::Ready(responses.response(&id, answer))
             }
             Ok(RequestInProgress {
                 started: StartedRequest::Pending(later),
                 side_messages: Some(side_messages),
             }) => {
-                // A notification stream makes its next message when the last one was read.
-                let is_listening = request.method == Method::Listen.as_str();
-                let unsent = (!is_listening).then_some((&self.unsent_answers, &connection.caller));
-                LineReply::Stream(response_stream(later, side_messages, id, Some(running), unsent))
+                let unread = Unread::of(&request.method);
+                LineReply::Stream(response_stream(later, side_messages, id, Some(running), unread, responses))
             }
             Ok(RequestInProgress { started: begun, side_messages: None }) => {
-                LineReply::Pending(Box::pin(finish_request(begun, id, running)))
+                LineReply::Pending(Box::pin(finish_request(begun, id, running, responses)))
             }
-            Err(error) => LineReply::Ready(response(&id, &RequestAnswer::Error(error))),
+            Err(error) => LineReply::Ready(response(&id, RequestAnswer::Error(error))),
         }
     }
 
@@ -292,7 +288,7 @@ impl Server {
                 connection.closing.clone(),
             );
             let _ = connection.session.set(Arc::new(session)); // unset, as checked above
-            return Ok(RequestInProgress::done(RequestAnswer::Result(result)));
+            return Ok(RequestInProgress::done(result.into()));
         }
         let Some(session) = session else {
             return self.before_handshake(connection, &request.method, params, running);
@@ -332,33 +328,31 @@ impl Server {
     }
 }
 
-/// A response of a batch, and its part of the budget until the batch is joined.
-type CountedLine = Pin<Box<dyn Future<Output = Option<(Vec<u8>, UnsentAnswer)>> + Send>>;
+/// The responses of a batch as one message. Each response stays counted until they are joined, unless `is_counted` is
+/// false.
+fn batch_reply(replies: Vec<LineReply>, is_counted: bool) -> LineReply {
+    let all = replies.into_iter().map(move |reply| async move {
+        let message = last_message(reply).await?;
+        Some(if is_counted { message } else { message.uncounted() })
+    });
+    let all = join_all(all.collect::<Vec<_>>());
+    LineReply::Pending(Box::pin(async move {
+        let responses: Vec<_> = all.await.into_iter().flatten().collect();
+        (!responses.is_empty()).then(|| join_batch(responses).into())
+    }))
+}
 
-/// Counts the response in a reply from its creation.
-fn count_reply(reply: LineReply, answers: Arc<UnsentAnswers>, caller: Caller) -> CountedLine {
-    let count = move |message: Vec<u8>| {
-        let unsent = answers.charge(&caller, message.len());
-        (message, unsent)
-    };
+async fn last_message(reply: LineReply) -> Option<CountedMessage> {
     match reply {
-        LineReply::None => Box::pin(ready(None)),
-        LineReply::Ready(message) => Box::pin(ready(Some(count(message)))),
-        LineReply::Pending(pending) => Box::pin(async move { pending.await.map(count) }),
-        LineReply::Stream(mut messages) => Box::pin(async move {
+        LineReply::None => None,
+        LineReply::Ready(message) => Some(message),
+        LineReply::Pending(pending) => pending.await,
+        LineReply::Stream(mut messages) => {
             let mut last = None;
             while let Some(message) = messages.next().await {
                 last = Some(message.into_message());
             }
-            last.map(count)
-        }),
+            last
+        }
     }
-}
-
-fn batch_reply(replies: Vec<CountedLine>) -> LineReply {
-    let all = join_all(replies);
-    LineReply::Pending(Box::pin(async move {
-        let (responses, _unsent): (Vec<_>, Vec<_>) = all.await.into_iter().flatten().unzip();
-        (!responses.is_empty()).then(|| join_batch(responses))
-    }))
 }

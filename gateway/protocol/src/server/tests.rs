@@ -131,11 +131,10 @@ fn serving_observed(
             sealing_key: SealingKey::shared("test"),
         },
         max_sessions: 8,
-        max_unsent_bytes: u64::MAX,
         session_idle: Duration::from_secs(60),
         updates,
         close_streams_after: None,
-        request_memory: DEFAULT_REQUEST_MEMORY,
+        memory: ServerMemory::of_process(2 << 30),
     };
     Server::new(dispatcher, options)
 }
@@ -517,11 +516,10 @@ async fn legacy_sse_clients_are_limited() {
             sealing_key: SealingKey::shared("test"),
         },
         max_sessions: 1_000,
-        max_unsent_bytes: u64::MAX,
         session_idle: Duration::from_secs(60),
         updates: Arc::default(),
         close_streams_after: None,
-        request_memory: DEFAULT_REQUEST_MEMORY,
+        memory: ServerMemory::of_process(2 << 30),
     };
     let server = Server::new(dispatcher, options);
     let mut legacy_sse_clients: Vec<_> =

@@ -42,30 +42,30 @@ struct OpenQuestions {
     asking: HashMap<u64, usize>,
 }
 
-/// The unit of the budget, in bytes. Shorter answers aren't counted, because a call can have only a few of them.
-const ANSWER_UNIT_BYTES: usize = 1024;
+/// The size from which a question or an answer is counted, in bytes. A call can have only a few of them.
+const MIN_COUNTED_BYTES: usize = 1024;
 
-/// The memory of answers in all sessions together, in units.
-const TOTAL_ANSWER_UNITS: u64 = 64 * 1024;
+/// The number of copies of a question: as the plugin sent it, parsed, and as a message.
+const QUESTION_COPIES: u64 = 3;
 
 /// The maximum number of open questions in all sessions together. A call that waits for an answer keeps its request and
 /// its task.
 const MAX_TOTAL_QUESTIONS: u64 = 4096;
 
-/// Limits the open questions of all sessions together, and the memory of answers that are held until the other answers
-/// of their request arrive.
+/// Limits the open questions of all sessions together, and their memory: that of the questions, and of answers that are
+/// held until the other answers of their request arrive.
 #[derive(Debug)]
 pub struct QuestionBudget {
     questions: Arc<CallerBudget>,
-    answers: Arc<CallerBudget>,
+    memory: Arc<CallerBudget>,
 }
 
-impl Default for QuestionBudget {
-    fn default() -> Self {
-        Self {
-            questions: CallerBudget::new(MAX_TOTAL_QUESTIONS),
-            answers: CallerBudget::new(TOTAL_ANSWER_UNITS),
-        }
+impl QuestionBudget {
+    /// A budget with this memory, in bytes.
+    #[must_use]
+    pub fn new(memory: u64) -> Arc<Self> {
+        let (questions, memory) = (CallerBudget::new(MAX_TOTAL_QUESTIONS), CallerBudget::new(memory));
+        Arc::new(Self { questions, memory })
     }
 }
 
@@ -168,6 +168,8 @@ impl ClientRequester {
     }
 
     async fn answer(&self, method: &str, params: Option<&Json>) -> Result<Json, QuestionError> {
+        let size = params.map_or(0, |params| params.get().len());
+        let _memory = self.reserve(size, QUESTION_COPIES)?;
         let mut question = self.question()?;
         let mut message = Vec::with_capacity(256);
         jsonrpc::write_request(&mut message, &question.id, method, params);
@@ -181,7 +183,11 @@ impl ClientRequester {
             }
         };
         match answer {
-            Ok(Ok(Ok(answer))) => self.reserve(&answer).map(|()| answer),
+            Ok(Ok(Ok(answer))) => {
+                let share = self.reserve(answer.get().len(), 1)?;
+                self.answers.lock().unwrap_or_else(PoisonError::into_inner).extend(share);
+                Ok(answer)
+            }
             Ok(Ok(Err(error))) => Err(error),
             Ok(Err(_)) => Err(QuestionError::Closed),
             Err(_) => {
@@ -191,15 +197,13 @@ impl ClientRequester {
         }
     }
 
-    /// Reserves memory for an answer.
-    fn reserve(&self, answer: &Json) -> Result<(), QuestionError> {
-        let units = (answer.get().len() / ANSWER_UNIT_BYTES) as u64;
-        if units > 0 {
-            let share = self.budget.answers.try_reserve(&self.pending.caller, units);
-            let share = share.ok_or(QuestionError::NoMemory)?;
-            self.answers.lock().unwrap_or_else(PoisonError::into_inner).push(share);
+    /// Reserves the memory of a question or an answer of this size. `None` means that it is too small to count.
+    fn reserve(&self, size: usize, copies: u64) -> Result<Option<BudgetShare>, QuestionError> {
+        if size < MIN_COUNTED_BYTES {
+            return Ok(None);
         }
-        Ok(())
+        let share = self.budget.memory.try_reserve_exact(&self.pending.caller, size as u64 * copies);
+        share.map(Some).ok_or(QuestionError::NoMemory)
     }
 }
 

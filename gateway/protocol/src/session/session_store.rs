@@ -26,11 +26,11 @@ pub struct SessionStore {
 }
 
 impl SessionStore {
-    /// At most `max` sessions. Each one ends after `idle` without a request and without a reader of its streams. Once
-    /// `stop` is set, streams without an end of their own end.
+    /// At most `max` sessions, which keep messages of `stream_bytes` in all. Each one ends after `idle` without a request
+    /// and without a reader of its streams. Once `stop` is set, streams without an end of their own end.
     #[must_use]
-    pub fn new(max: usize, idle: Duration, stop: CancellationToken) -> Self {
-        Self { open: Mutex::default(), max, idle, stop, stream_memory: Arc::default() }
+    pub fn new(max: usize, idle: Duration, stream_bytes: u64, stop: CancellationToken) -> Self {
+        Self { open: Mutex::default(), max, idle, stop, stream_memory: StreamMemory::new(stream_bytes) }
     }
 
     /// Opens a session. At the limit, a session of the caller with the most sessions is ended: one that has been idle

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::caller::Caller;
 use crate::mcp::Feature;
+use crate::unread_responses::CountedMessage;
 
 use super::Session;
 
@@ -36,7 +37,7 @@ pub use fuzz::fuzz_event_id;
 const RECONNECT_DELAY: Duration = Duration::from_secs(1);
 
 /// An event of a stream.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub enum SseEvent {
     /// An id without a message, so that a client can resume from there (from 2025-11-25 on).
     Priming {
@@ -50,7 +51,7 @@ pub enum SseEvent {
         /// The event id within the session. `None` if the stream can't be resumed.
         id: Option<String>,
         /// The JSON-RPC message.
-        message: Arc<[u8]>,
+        message: CountedMessage,
     },
 }
 
@@ -178,15 +179,15 @@ pub struct EventWriter {
 impl EventWriter {
     /// Sends a message that is dropped if the client reads too slowly.
     pub fn send_droppable(&self, message: Vec<u8>) {
-        self.push(message, Retention::Droppable);
+        self.push(message.into(), Retention::Droppable);
     }
 
     /// Sends a message that is never dropped.
-    pub fn send(&self, message: Vec<u8>) {
+    pub fn send(&self, message: CountedMessage) {
         self.push(message, Retention::Required);
     }
 
-    fn push(&self, message: Vec<u8>, keep: Retention) {
+    fn push(&self, message: CountedMessage, keep: Retention) {
         self.session.streams.store().push(self.stream, message, keep);
     }
 }
@@ -262,7 +263,7 @@ impl EventReader {
                 () = woken => {}
                 // From here on the notification counts as sent, so it is stored before anything else happens.
                 notification = self.session.next_notification(), if is_newest => {
-                    streams.store().push(self.stream, notification, Retention::Required);
+                    streams.store().push(self.stream, notification.into(), Retention::Required);
                 }
             }
         }

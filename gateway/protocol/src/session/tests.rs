@@ -10,6 +10,9 @@ use crate::catalog::Catalog;
 use crate::jsonrpc::Id;
 use crate::mcp::Params;
 
+/// The memory of streams.
+const STREAM_BYTES: u64 = 64 << 20;
+
 fn greeting() -> InitializeParams {
     greeting_with(&json!({}))
 }
@@ -40,7 +43,7 @@ fn caller(name: &str) -> Caller {
 
 #[tokio::test(start_paused = true)]
 async fn sessions_belong_to_their_owner_and_expire() {
-    let sessions = SessionStore::new(10, Duration::from_secs(60), CancellationToken::new());
+    let sessions = SessionStore::new(10, Duration::from_secs(60), STREAM_BYTES, CancellationToken::new());
     let id = sessions.open(caller("ann"), greeting(), listener()).unwrap().id().to_owned();
     assert!(id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_graphic()));
     assert!(sessions.find(&id, &named("bob")).is_none());
@@ -55,7 +58,7 @@ async fn sessions_belong_to_their_owner_and_expire() {
 
 #[tokio::test(start_paused = true)]
 async fn a_running_request_keeps_its_session() {
-    let sessions = SessionStore::new(10, Duration::from_secs(1), CancellationToken::new());
+    let sessions = SessionStore::new(10, Duration::from_secs(1), STREAM_BYTES, CancellationToken::new());
     let session = sessions.open(Caller::LOOPBACK, greeting(), listener()).unwrap();
     let running = session.in_flight.begin(&Id::from(1)).unwrap();
     tokio::time::advance(Duration::from_secs(100)).await;
@@ -67,7 +70,7 @@ async fn a_running_request_keeps_its_session() {
 
 #[tokio::test(start_paused = true)]
 async fn a_caller_with_more_sessions_makes_room_for_another() {
-    let sessions = SessionStore::new(10, Duration::from_secs(3600), CancellationToken::new());
+    let sessions = SessionStore::new(10, Duration::from_secs(3600), STREAM_BYTES, CancellationToken::new());
     let open =
         |name| sessions.open(caller(name), greeting(), listener()).map(|session| session.id().to_owned());
     let is_open = |name, id: &String| sessions.find(id, &named(name)).is_some();
@@ -92,7 +95,7 @@ async fn a_caller_with_more_sessions_makes_room_for_another() {
 
 #[tokio::test(start_paused = true)]
 async fn many_callers_with_one_session_lose_the_idlest() {
-    let sessions = SessionStore::new(200, Duration::from_secs(3600), CancellationToken::new());
+    let sessions = SessionStore::new(200, Duration::from_secs(3600), STREAM_BYTES, CancellationToken::new());
     let open = |name: &str| sessions.open(caller(name), greeting(), listener()).unwrap().id().to_owned();
     let mut ids = Vec::new();
     for number in 0..200 {
@@ -112,7 +115,7 @@ async fn many_callers_with_one_session_lose_the_idlest() {
 
 #[tokio::test(start_paused = true)]
 async fn busy_sessions_end_only_for_a_caller_with_less() {
-    let sessions = SessionStore::new(3, Duration::from_secs(3600), CancellationToken::new());
+    let sessions = SessionStore::new(3, Duration::from_secs(3600), STREAM_BYTES, CancellationToken::new());
     let open = |name| sessions.open(caller(name), greeting(), listener());
     let of_ann: Vec<_> = (0..3).map(|_| open("ann").unwrap()).collect();
     let running: Vec<_> = of_ann.iter().map(|it| it.in_flight.begin(&Id::from(1)).unwrap()).collect();
@@ -127,9 +130,9 @@ async fn busy_sessions_end_only_for_a_caller_with_less() {
 
 #[tokio::test(start_paused = true)]
 async fn a_session_that_only_asks_its_client_can_be_replaced() {
-    let sessions = SessionStore::new(2, Duration::from_secs(3600), CancellationToken::new());
+    let sessions = SessionStore::new(2, Duration::from_secs(3600), STREAM_BYTES, CancellationToken::new());
     let open = |name| sessions.open(caller(name), asked_greeting(), listener()).unwrap();
-    let budget = Arc::default();
+    let budget = QuestionBudget::new(64 << 20);
     let asking = [open("ann"), open("ann")];
     let (out, mut messages) = tokio::sync::mpsc::channel(8);
     let mut requests = Vec::new();
@@ -149,7 +152,7 @@ async fn a_session_that_only_asks_its_client_can_be_replaced() {
 
 #[tokio::test(start_paused = true)]
 async fn opening_examines_few_sessions() {
-    let sessions = SessionStore::new(2_000, Duration::from_secs(60), CancellationToken::new());
+    let sessions = SessionStore::new(2_000, Duration::from_secs(60), STREAM_BYTES, CancellationToken::new());
     let all: Vec<_> =
         (0..2_000).map(|_| sessions.open(caller("ann"), greeting(), listener()).unwrap()).collect();
     tokio::time::advance(Duration::from_secs(59)).await;
@@ -165,7 +168,7 @@ async fn opening_examines_few_sessions() {
 
 #[tokio::test(start_paused = true)]
 async fn evicts_the_idlest_session_of_the_same_owner_first() {
-    let sessions = SessionStore::new(2, Duration::from_secs(3600), CancellationToken::new());
+    let sessions = SessionStore::new(2, Duration::from_secs(3600), STREAM_BYTES, CancellationToken::new());
     let bob = sessions.open(caller("bob"), greeting(), listener()).unwrap();
     tokio::time::advance(Duration::from_secs(1)).await;
     let ann = sessions.open(caller("ann"), greeting(), listener()).unwrap();
@@ -192,7 +195,7 @@ fn rejects_duplicate_running_ids() {
 
 #[tokio::test(start_paused = true)]
 async fn a_session_is_idle_from_the_end_of_its_last_request() {
-    let sessions = SessionStore::new(10, Duration::from_secs(60), CancellationToken::new());
+    let sessions = SessionStore::new(10, Duration::from_secs(60), STREAM_BYTES, CancellationToken::new());
     let session = sessions.open(Caller::LOOPBACK, greeting(), listener()).unwrap();
     let running = session.in_flight.begin(&Id::from(1)).unwrap();
     tokio::time::advance(Duration::from_secs(100)).await;
@@ -203,7 +206,7 @@ async fn a_session_is_idle_from_the_end_of_its_last_request() {
 
 #[tokio::test(start_paused = true)]
 async fn evicts_sessions_with_readers_last() {
-    let sessions = SessionStore::new(2, Duration::from_secs(3600), CancellationToken::new());
+    let sessions = SessionStore::new(2, Duration::from_secs(3600), STREAM_BYTES, CancellationToken::new());
     let open = |name| sessions.open(caller(name), greeting(), listener()).unwrap();
     let bob = open("bob");
     let mut listening = bob.open_notification_stream(None);
@@ -226,8 +229,8 @@ async fn evicts_sessions_with_readers_last() {
 
 #[tokio::test(start_paused = true)]
 async fn limits_open_questions_of_a_caller() {
-    let sessions = SessionStore::new(200, Duration::from_secs(3600), CancellationToken::new());
-    let budget = Arc::default();
+    let sessions = SessionStore::new(200, Duration::from_secs(3600), STREAM_BYTES, CancellationToken::new());
+    let budget = QuestionBudget::new(64 << 20);
     let (out, mut messages) = tokio::sync::mpsc::channel(8_192);
     let mut questions = Vec::new();
     let mut ask = |name| {

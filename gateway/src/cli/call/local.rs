@@ -92,7 +92,7 @@ impl LocalCall {
             .call_tool_in_process(&self.catalog, &self.request_context, &params, self.grant_report.clone())
             .await;
         match called? {
-            RoundsOutcome::Done(result) => Ok(RoundResult::Done(result)),
+            RoundsOutcome::Done(result, _permit) => Ok(RoundResult::Done(result)),
             RoundsOutcome::Questions(text) => {
                 let asked = serde_json::from_str(text.get());
                 Ok(RoundResult::InputRequired(asked.map_err(|error| LocalCallError::Process(error.into()))?))

@@ -13,13 +13,11 @@ use axum::extract::{ConnectInfo, Request, State};
 use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, request};
 use axum::response::Response;
-use bytes::Bytes;
-use futures_util::{Stream, StreamExt as _};
 use moongate_config::HttpConfig;
 use moongate_model::caller::Caller;
 use moongate_model::names::Principal;
 use moongate_protocol::server::{
-    EventStream, Header, Headers, HttpAnswer, HttpGet, HttpPost, HttpReply, RequestBodyMemory, Server,
+    Header, Headers, HttpAnswer, HttpGet, HttpPost, HttpReply, RequestBodyMemory, Server, SseEvent,
 };
 
 use crate::metrics::Metrics;
@@ -31,7 +29,6 @@ use crate::transport::http::forwarded::TrustedProxies;
 use crate::transport::http::origin::{self, OriginPolicy};
 use crate::transport::http::rejection::Rejection;
 use crate::transport::http::sse::{self, StreamConnection};
-use crate::transport::http::unsent;
 use crate::transport::trace::{Tap, Trace};
 
 /// The supported methods.
@@ -153,39 +150,22 @@ impl Endpoint {
         Ok(memory)
     }
 
-    /// The bytes of a stream's events, counted until they are sent.
-    pub(super) fn counted(
-        &self,
-        caller: &Caller,
-        events: EventStream,
-    ) -> impl Stream<Item = Bytes> + Send + Unpin + 'static {
-        let answers = Arc::clone(self.server.unsent_answers());
-        let caller = caller.clone();
-        events.map(move |event| unsent::count(&answers, &caller, sse::event(event)))
-    }
-
     /// The response with this reply.
-    pub(super) fn respond(
-        &self,
-        caller: &Caller,
-        reply: HttpReply,
-        format: ResponseFormat,
-        tap: &Tap,
-    ) -> Response {
+    pub(super) fn respond(&self, reply: HttpReply, format: ResponseFormat, tap: &Tap) -> Response {
         tap.answered(&reply);
-        let HttpReply { status, headers, body, unsent } = reply;
+        let HttpReply { status, headers, body } = reply;
         let content_type = match (body.is_empty(), format) {
             (true, _) => None,
             (false, ResponseFormat::Json) => Some("application/json"),
             (false, ResponseFormat::Event) => Some("text/event-stream"),
         };
         let body = match format {
-            ResponseFormat::Event if !body.is_empty() => sse::message(&body),
-            ResponseFormat::Event | ResponseFormat::Json => body,
+            ResponseFormat::Event if !body.is_empty() => {
+                sse::body(SseEvent::Message { id: None, message: body })
+            }
+            ResponseFormat::Event | ResponseFormat::Json => Body::from(body.into_bytes()),
         };
-        drop(unsent); // counted again, in the size that is sent
-        let mut response =
-            Response::new(Body::from(unsent::count(self.server.unsent_answers(), caller, body)));
+        let mut response = Response::new(body);
         *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let response_headers = response.headers_mut();
         if let Some(content_type) = content_type {
@@ -240,26 +220,26 @@ impl Endpoint {
                     streaming,
                 };
                 Ok(match self.server.post(post).await {
-                    HttpAnswer::Whole(reply) => self.respond(&caller, reply, format, &tap),
+                    HttpAnswer::Whole(reply) => self.respond(reply, format, &tap),
                     HttpAnswer::Events(events) => {
                         let slot = StreamConnection::new(events.lifetime(), handle, active);
-                        sse::respond(self.counted(&caller, tap.traced(events)), slot, self.keep_alive)
+                        sse::respond(tap.traced(events), slot, self.keep_alive)
                     }
                 })
             }
             Method::GET => {
                 let streaming = body::accepts_events(&head.headers);
                 Ok(match self.server.get(HttpGet { caller: &caller, headers: &headers, streaming }) {
-                    HttpAnswer::Whole(reply) => self.respond(&caller, reply, ResponseFormat::Json, &tap),
+                    HttpAnswer::Whole(reply) => self.respond(reply, ResponseFormat::Json, &tap),
                     HttpAnswer::Events(events) => {
                         let slot = StreamConnection::new(events.lifetime(), head.extensions.get(), None);
-                        sse::respond(self.counted(&caller, tap.traced(events)), slot, self.keep_alive)
+                        sse::respond(tap.traced(events), slot, self.keep_alive)
                     }
                 })
             }
             Method::DELETE => {
                 let reply = self.server.delete(&principal, &headers);
-                Ok(self.respond(&caller, reply, ResponseFormat::Json, &tap))
+                Ok(self.respond(reply, ResponseFormat::Json, &tap))
             }
             _ => Err(Rejection::Method(ALLOWED_METHODS)),
         }

@@ -56,14 +56,14 @@ impl Endpoint {
             Ok(LegacySseConnection { id, events }) => {
                 let connection =
                     StreamConnection::new(events.lifetime(), head.extensions.get::<ConnectionHandle>(), None);
-                let events = self.counted(&caller, tap.in_session(&id).traced(events));
+                let events = tap.in_session(&id).traced(events);
                 // Relative, so that it also works behind a proxy that adds a path prefix.
                 let up = if head.uri.path().ends_with('/') { "../" } else { "" };
                 let path = MESSAGES_PATH.trim_start_matches('/');
                 let uri = format!("{up}{path}?{SESSION_PARAMETER}{id}");
                 sse::respond_at(&uri, events, connection, self.keep_alive)
             }
-            Err(reply) => self.respond(&caller, reply, ResponseFormat::Json, &tap),
+            Err(reply) => self.respond(reply, ResponseFormat::Json, &tap),
         })
     }
 
@@ -93,8 +93,7 @@ impl Endpoint {
             }
         };
         tap.received(&body);
-        memory.release(); // requests reserve theirs when they are read, which is now
-        let reply = self.server.post_legacy_message(&principal, id, &body);
-        Ok(self.respond(&caller, reply, ResponseFormat::Json, &tap))
+        let reply = self.server.post_legacy_message(&principal, id, &body, memory).await;
+        Ok(self.respond(reply, ResponseFormat::Json, &tap))
     }
 }

@@ -9,28 +9,44 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream::{self, Stream, StreamExt as _};
-use moongate_protocol::server::{SseEvent, StreamLifetime};
+use moongate_protocol::server::{EventStream, SseEvent, StreamLifetime};
 
 use crate::transport::http::connections::{ActiveRequest, ConnectionHandle};
+
+/// The size from which a message is sent in parts of its own, in bytes.
+const MIN_UNCOPIED_BYTES: usize = 16 * 1024;
 
 /// A comment, which clients ignore.
 const EMPTY_COMMENT_LINE: &[u8] = b":\n\n";
 
-/// A message as an event without an id. JSON-RPC messages contain no line breaks.
-pub(super) fn message(message: &[u8]) -> Vec<u8> {
-    [b"event: message\ndata: ", message, b"\n\n"].concat()
+/// The bytes of an event. A priming event has no data, so clients that can't resume ignore it. JSON-RPC messages contain
+/// no line breaks. A large message isn't copied.
+pub(super) fn event(event: SseEvent) -> impl Iterator<Item = Bytes> {
+    let parts = match event {
+        SseEvent::Priming { id, retry } => {
+            [format!("id: {id}\nretry: {}\ndata:\n\n", retry.as_millis()).into(), Bytes::new(), Bytes::new()]
+        }
+        SseEvent::Message { id, message } => {
+            let head = match id {
+                Some(id) => format!("event: message\nid: {id}\ndata: "),
+                None => "event: message\ndata: ".to_owned(),
+            };
+            if message.len() < MIN_UNCOPIED_BYTES {
+                [[head.as_bytes(), &message[..], b"\n\n"].concat().into(), Bytes::new(), Bytes::new()]
+            } else {
+                [head.into(), message.into_bytes(), Bytes::from_static(b"\n\n")]
+            }
+        }
+    };
+    parts.into_iter().filter(|part| !part.is_empty())
 }
 
-/// An event of a stream. A priming event has no data, so clients that can't resume ignore it.
-pub(super) fn event(event: SseEvent) -> Vec<u8> {
-    match event {
-        SseEvent::Priming { id, retry } => {
-            format!("id: {id}\nretry: {}\ndata:\n\n", retry.as_millis()).into_bytes()
-        }
-        SseEvent::Message { id: None, message: text } => message(&text),
-        SseEvent::Message { id: Some(id), message } => {
-            [b"event: message\nid: ", id.as_bytes(), b"\ndata: ", &message, b"\n\n"].concat()
-        }
+/// The body with one event.
+pub(super) fn body(one: SseEvent) -> Body {
+    let mut parts: Vec<Bytes> = event(one).collect();
+    match parts.pop() {
+        Some(only) if parts.is_empty() => Body::from(only),
+        last => Body::from_stream(stream::iter(parts.into_iter().chain(last).map(Ok::<_, Infallible>))),
     }
 }
 
@@ -80,23 +96,23 @@ impl StreamConnection {
 }
 
 /// The response with an event stream.
-pub(super) fn respond(
-    events: impl Stream<Item = Bytes> + Send + Unpin + 'static,
-    connection: StreamConnection,
-    keep_alive: Duration,
-) -> Response {
-    event_stream(with_keep_alive(events, connection, keep_alive))
+pub(super) fn respond(events: EventStream, connection: StreamConnection, keep_alive: Duration) -> Response {
+    event_stream(with_keep_alive(bytes(events), connection, keep_alive))
 }
 
 /// The same for a client of 2024-11-05. The first event is the URI for its messages.
 pub(super) fn respond_at(
     uri: &str,
-    events: impl Stream<Item = Bytes> + Send + Unpin + 'static,
+    events: EventStream,
     connection: StreamConnection,
     keep_alive: Duration,
 ) -> Response {
     let first = stream::iter([Bytes::from(format!("event: endpoint\ndata: {uri}\n\n"))]);
-    event_stream(first.chain(with_keep_alive(events, connection, keep_alive)))
+    event_stream(first.chain(with_keep_alive(bytes(events), connection, keep_alive)))
+}
+
+fn bytes(events: EventStream) -> impl Stream<Item = Bytes> + Send + Unpin + 'static {
+    events.flat_map(|one| stream::iter(event(one)))
 }
 
 fn event_stream(events: impl Stream<Item = Bytes> + Send + 'static) -> Response {

@@ -501,7 +501,7 @@ async fn unread_answers_of_a_caller_refuse_its_next_requests() {
         let is_busy = answer.body.contains("too many unread responses");
         assert!(is_busy || answer.text().len() == 20_000_000, "{}", answer.head);
     }
-    while gateway.fake.server.gauges().unsent_bytes > 0 {
+    while gateway.fake.server.gauges().unread_bytes > 0 {
         tokio::task::yield_now().await; // the gateway learns last that everything is read
     }
     assert_eq!(gateway.whoami(greedy).await.text(), "greedy");

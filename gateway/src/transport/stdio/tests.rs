@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 
 use super::*;
-use crate::transport::fake::{CALLER_UNSENT_BYTES, CLEAN_UP_TIME, FakeServer, call, initialize, request};
+use crate::transport::fake::{CALLER_UNREAD_BYTES, CLEAN_UP_TIME, FakeServer, call, initialize, request};
 
 /// The cancellation grace of the plugin.
 const CANCEL_GRACE: Duration = Duration::from_secs(1);
@@ -199,14 +199,14 @@ async fn large_unread_answers_delay_calls_but_not_cancellations() {
     const CALLS: usize = 300;
     /// Calls that run when the limit is reached.
     const RUNNING: usize = 20;
-    let most = usize::try_from(CALLER_UNSENT_BYTES).unwrap() + RUNNING * SIZE;
+    let most = usize::try_from(CALLER_UNREAD_BYTES).unwrap() + RUNNING * SIZE;
     let mut host = start(256);
     for id in 0..CALLS {
         host.send(&[call(&id.to_string(), "text", &json!({ "size": SIZE }))]).await;
     }
     // Paused time advances only when nothing else can run. The time limit of the calls isn't over yet.
     sleep(Duration::from_secs(1)).await;
-    let unread = host.fake.server.gauges().unsent_bytes;
+    let unread = host.fake.server.gauges().unread_bytes;
     assert!(unread < most as u64, "{unread} bytes of answers");
     let cancelled = json!({ "requestId": (CALLS - 1).to_string() });
     let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled });

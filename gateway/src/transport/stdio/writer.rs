@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use moongate_model::caller::Caller;
-use moongate_protocol::unsent_answers::{UnsentAnswer, UnsentAnswers};
+use moongate_protocol::unread_responses::{CountedMessage, UnreadResponses};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
@@ -20,15 +20,11 @@ const WRITE_BYTES: usize = 256 * 1024;
 /// The size from which a response is written without those before it, in bytes: a pipe takes hardly more at a time.
 const MIN_SEPARATE_BYTES: usize = 32 * 1024;
 
-/// A buffer that has grown larger isn't kept.
-const MAX_KEPT_BUFFER_BYTES: usize = 1024 * 1024;
-
-/// A message without its line ending, and what is released once the message is written: its part of the budget, and
-/// the permit of a response. Messages before a response have no permit.
+/// A message without its line ending, and the permit of a response, which is released once the message is written.
+/// Messages before a response have no permit.
 #[derive(Debug)]
 struct OutgoingAnswer {
-    text: Vec<u8>,
-    unsent: UnsentAnswer,
+    text: CountedMessage,
     permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -36,7 +32,7 @@ struct OutgoingAnswer {
 #[derive(Debug, Clone)]
 pub(super) struct AnswerSender {
     sender: mpsc::Sender<OutgoingAnswer>,
-    unsent_answers: Arc<UnsentAnswers>,
+    unread_responses: Arc<UnreadResponses>,
 }
 
 /// Receives messages for the writer.
@@ -46,22 +42,26 @@ pub(super) struct AnswerReceiver(mpsc::Receiver<OutgoingAnswer>);
 /// A channel for this many messages.
 pub(super) fn channel(
     capacity: usize,
-    unsent_answers: &Arc<UnsentAnswers>,
+    unread_responses: &Arc<UnreadResponses>,
 ) -> (AnswerSender, AnswerReceiver) {
     let (sender, receiver) = mpsc::channel(capacity);
-    (AnswerSender { sender, unsent_answers: Arc::clone(unsent_answers) }, AnswerReceiver(receiver))
+    (AnswerSender { sender, unread_responses: Arc::clone(unread_responses) }, AnswerReceiver(receiver))
 }
 
 impl AnswerSender {
     /// Sends a message. `None` means that the peer has disconnected.
-    pub(super) async fn send(&self, text: Vec<u8>, permit: Option<OwnedSemaphorePermit>) -> Option<()> {
-        let unsent = self.unsent_answers.charge(&Caller::Local, text.len());
-        self.sender.send(OutgoingAnswer { text, unsent, permit }).await.ok()
+    pub(super) async fn send(
+        &self,
+        message: CountedMessage,
+        permit: Option<OwnedSemaphorePermit>,
+    ) -> Option<()> {
+        let text = message.counted(&self.unread_responses, &Caller::Local);
+        self.sender.send(OutgoingAnswer { text, permit }).await.ok()
     }
 
     /// Waits until the peer has read enough for more of its messages to be handled.
     pub(super) async fn wait_to_read(&self) {
-        self.unsent_answers.wait_to_read(&Caller::Local).await;
+        self.unread_responses.wait_to_read(&Caller::Local).await;
     }
 }
 
@@ -82,25 +82,27 @@ where
     let mut buffer = Vec::new();
     let mut released = Vec::with_capacity(MAX_BATCH);
     while answers.recv_many(&mut batch, MAX_BATCH).await > 0 {
-        for OutgoingAnswer { text, unsent, permit } in batch.drain(..) {
+        for OutgoingAnswer { text, permit } in batch.drain(..) {
             tap.sent(&text);
-            if !buffer.is_empty() && text.len() >= MIN_SEPARATE_BYTES {
-                write(&mut output, &mut buffer, &written).await?;
+            if text.len() >= MIN_SEPARATE_BYTES {
+                write(&mut output, &buffer, &written).await?;
+                buffer.clear();
                 released.clear();
-            }
-            released.push((unsent, permit));
-            if buffer.is_empty() {
-                buffer = text; // the only response, or a large one, which isn't copied
+                write(&mut output, &text, &written).await?; // a large message isn't copied
             } else {
                 buffer.extend_from_slice(&text);
+                released.push((text, permit));
             }
             buffer.push(b'\n');
             if buffer.len() >= WRITE_BYTES {
-                write(&mut output, &mut buffer, &written).await?;
+                write(&mut output, &buffer, &written).await?;
+                buffer.clear();
                 released.clear();
             }
         }
-        write(&mut output, &mut buffer, &written).await?;
+        write(&mut output, &buffer, &written).await?;
+        buffer.clear();
+        output.flush().await?;
         released.clear();
     }
     output.shutdown().await
@@ -108,10 +110,9 @@ where
 
 async fn write<W: AsyncWrite + Unpin>(
     output: &mut W,
-    buffer: &mut Vec<u8>,
+    mut rest: &[u8],
     written: &AtomicU64,
 ) -> io::Result<()> {
-    let mut rest = buffer.as_slice();
     while !rest.is_empty() {
         let count = output.write(rest).await?;
         if count == 0 {
@@ -119,11 +120,6 @@ async fn write<W: AsyncWrite + Unpin>(
         }
         written.fetch_add(count as u64, Ordering::Relaxed);
         rest = &rest[count..];
-    }
-    output.flush().await?;
-    buffer.clear();
-    if buffer.capacity() > MAX_KEPT_BUFFER_BYTES {
-        *buffer = Vec::new();
     }
     Ok(())
 }

@@ -84,7 +84,7 @@ impl Tap {
 
     /// Records an HTTP response with at most one message.
     pub(in crate::transport) fn answered(&self, reply: &HttpReply) {
-        let HttpReply { status, headers, body, unsent: _ } = reply;
+        let HttpReply { status, headers, body } = reply;
         let new_session = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(SESSION_HEADER));
         match new_session {
             Some((_, id)) => self.in_session(id).refused(*status, body),

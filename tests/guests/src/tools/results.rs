@@ -4,7 +4,7 @@ use moongate_sdk::prelude::*;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::output;
+use crate::{output, says};
 
 /// The declared output of `bad_structured` and similar tools.
 #[derive(Serialize, JsonSchema)]
@@ -33,10 +33,19 @@ pub(crate) struct Results;
 
 #[plugin(part)]
 impl Results {
-    /// Return text: by default 128 MiB. For the limit of a result.
+    /// Return text: by default 128 MiB of letters. For the limits of results and of responses.
     #[tool]
-    fn huge_result(&self, bytes: Option<usize>) -> String {
-        output::letters(bytes.unwrap_or(128 << 20))
+    fn huge_result(
+        &self,
+        bytes: Option<usize>,
+        /// Whether to return control characters, which JSON writes as six bytes.
+        control: Option<bool>,
+        /// The number of progress reports before the result.
+        reports: Option<u32>,
+    ) -> String {
+        let bytes = bytes.unwrap_or(128 << 20);
+        says::progress_flood(reports.unwrap_or(0));
+        if control == Some(true) { "\u{1}".repeat(bytes) } else { output::letters(bytes) }
     }
 
     /// Return a hundred thousand text blocks. For the limit of blocks.

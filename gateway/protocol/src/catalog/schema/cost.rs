@@ -39,6 +39,8 @@ pub(super) struct SchemaCost {
     is_recursive: bool,
     /// True if it has `anyOf` or `oneOf`.
     has_choices: bool,
+    /// The length of the longest list of required members. Each of them can be an error.
+    most_required: usize,
     /// The highest number of places where a match can be in progress, in a regular expression for values.
     value_places: u64,
     /// The highest total for the regular expressions that are matched against the same key.
@@ -56,6 +58,7 @@ impl SchemaCost {
             level: 0,
             recursive: false,
             choices: false,
+            most_required: 0,
             pattern_count: 0,
             patterns: Vec::new(),
             value_places: 0,
@@ -82,6 +85,7 @@ impl SchemaCost {
             nesting: meeting.nesting,
             is_recursive: walk.recursive,
             has_choices: walk.choices,
+            most_required: walk.most_required,
             value_places: walk.value_places,
             name_places: walk.name_places,
         };
@@ -112,6 +116,11 @@ impl SchemaCost {
     /// Reports whether the schema has `anyOf` or `oneOf`, whose error contains the errors of every form.
     pub(super) fn has_choices(&self) -> bool {
         self.has_choices
+    }
+
+    /// An upper bound on the number of errors of a value of this depth and with this number of nodes.
+    pub(super) fn errors(&self, depth: usize, nodes: u64) -> u64 {
+        self.branches(depth).saturating_mul(nodes).saturating_mul(self.most_required.max(1) as u64)
     }
 
     /// The number of paths to the bottom of a value of this depth. Finding errors follows each of them.
@@ -168,6 +177,8 @@ struct CostWalk<'s> {
     recursive: bool,
     /// True if any schema has `anyOf` or `oneOf`.
     choices: bool,
+    /// The length of the longest list of required members so far.
+    most_required: usize,
     /// The number of regular expressions so far. Each can take a tenth of a second to compile.
     pattern_count: usize,
     /// The regular expressions, up to the maximum number.
@@ -215,7 +226,8 @@ impl<'s> CostWalk<'s> {
         members: &'s Map<String, Value>,
         at: &str,
     ) -> Result<SubschemaCount, SchemaError> {
-        let long = |key| members.get(key).and_then(Value::as_array).map_or(0, Vec::len) as u64 / 64;
+        let count = |key| members.get(key).and_then(Value::as_array).map_or(0, Vec::len);
+        let long = |key| count(key) as u64 / 64;
         self.choices |= ["anyOf", "oneOf"].iter().any(|key| members.contains_key(*key));
         self.note_patterns(members, at);
         let dependent: usize = ["dependentRequired", "dependencies"]
@@ -225,6 +237,7 @@ impl<'s> CostWalk<'s> {
             .filter_map(Value::as_array)
             .map(Vec::len)
             .sum();
+        self.most_required = self.most_required.max(count("required") + dependent);
         let here = 1 + long("enum") + long("required") + dependent as u64 / 64;
         let mut sum = SubschemaCount { same_node: here, levels_below: 0, nesting: 0 };
         for key in ["allOf", "anyOf", "oneOf", "not", "if", "then", "else"] {

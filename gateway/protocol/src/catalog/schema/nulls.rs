@@ -7,7 +7,7 @@ use crate::tape::{JsonTape, TapeNode};
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 
-use super::{MAX_LISTED_STEPS, MAX_QUICK_STEPS, MAX_STEPS, Schema, SchemaMismatchError, read_tape};
+use super::{MAX_STEPS, Schema, SchemaMismatchError, read_tape};
 
 /// The maximum number of checks of one value. A large value needs one for each member, because only its first error is
 /// known.
@@ -20,7 +20,7 @@ impl Schema {
     pub fn is_quick_for_arguments(&self, text: &str) -> bool {
         let has_null = memchr::memmem::find(text.as_bytes(), b"null").is_some();
         let passes = if has_null { 2 * MAX_CHECKS } else { 1 };
-        self.needs_at_most(MAX_QUICK_STEPS / passes, text.len())
+        self.is_quick_for(text, passes)
     }
 
     /// Checks arguments with this text, which is JSON without duplicate keys. Members that are `null` and not allowed to
@@ -53,7 +53,7 @@ impl Schema {
         {
             return Err(None);
         }
-        let is_small = cost.branches(size.depth).saturating_mul(size.nodes) <= MAX_LISTED_STEPS;
+        let is_small = self.has_few_errors(size);
         if !is_small && (cost.has_choices() || cost.branches(size.depth) > MAX_STEPS) {
             return Err(None);
         }

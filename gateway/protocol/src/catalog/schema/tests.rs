@@ -429,14 +429,14 @@ fn rejects_long_strings_for_costly_patterns() {
         let long = json!({ "a": "01".repeat(200_000) });
         assert_eq!(schema.check(&long).unwrap_err().message, "the value is too large for this schema");
         // A slow check is allowed on another thread, within the CPU time of its call.
-        assert!(schema.is_quick(100) && !schema.is_quick(60_000), "{pattern}");
+        assert!(!schema.is_quick(&long.to_string()), "{pattern}");
     }
     let date = compile(&json!({ "properties": { "day": { "pattern": r"^\d{4}-\d{2}-\d{2}$" } } })).unwrap();
     date.check(&json!({ "day": "2026-01-02", "content": "x".repeat(4 << 20) })).unwrap();
-    assert!(date.is_quick(64 << 10));
+    assert!(date.is_quick(r#"{"day":"2026-01-02"}"#));
     // Each `null` can cost a check more.
     let list = compile(&json!({ "items": { "anyOf": vec![json!({ "type": "integer" }); 20] } })).unwrap();
-    let [plain, nulls] = ["0,", "null,"].map(|item| format!("[{}0]", item.repeat(20_000 / item.len())));
+    let [plain, nulls] = ["0,", "null,"].map(|item| format!("[{}0]", item.repeat(500)));
     assert!(list.is_quick_for_arguments(&plain) && !list.is_quick_for_arguments(&nulls));
     assert!(list.is_quick_for_arguments("[null]"));
 }
@@ -454,7 +454,7 @@ fn bounds_patterns_that_apply_many_times() {
         let schema = compile(&json!({ "$defs": { "p": each }, keyword: same })).unwrap();
         let error = schema.check(&json!(text)).unwrap_err();
         assert_eq!(error.message, "the value is too large for this schema", "{keyword}");
-        assert!(!schema.is_quick(1_000), "{keyword}");
+        assert!(!schema.is_quick(&"0".repeat(1_000)), "{keyword}");
     }
     let each = compile(&json!({ "items": { "not": pattern } })).unwrap();
     let error = each.check(&json!(vec![text; 40])).unwrap_err();

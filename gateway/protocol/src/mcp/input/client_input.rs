@@ -11,6 +11,7 @@ use crate::call::{CallError, PluginError};
 use crate::catalog::CatalogPlugin;
 use crate::json::{self, Json};
 use crate::manifest::JsonMembers;
+use crate::tape::TextTooLongError;
 
 use super::super::errors::{ProtocolError, RequestError};
 use super::super::render::{InputRequired, View, render};
@@ -173,7 +174,7 @@ impl ClientInput<'_> {
         let refuse = |why: StateError| RequestError::Protocol(ProtocolError::request_state(&why.to_string()));
         let states = &self.protocol.states;
         let now = SystemTime::now();
-        let opened = states.open(&self.claim(catalog_plugin), state, now).map_err(refuse)?;
+        let opened = states.open(&self.claim(catalog_plugin)?, state, now).map_err(refuse)?;
         let granted = &catalog_plugin.policy().client_features;
         if !opened.open.iter().all(|(_, question)| granted.contains(&question.feature())) {
             return Err(refuse(StateError::Replaced));
@@ -210,19 +211,20 @@ impl ClientInput<'_> {
             open: open.iter().map(|(request, _)| request.clone()).collect(),
             state: round.state.as_deref().map(<[u8]>::to_vec),
         };
-        let state = self.protocol.states.seal(&self.claim(catalog_plugin), &carried, SystemTime::now());
+        let state = self.protocol.states.seal(&self.claim(catalog_plugin)?, &carried, SystemTime::now());
         let state = state.map_err(|error| RequestError::unanswered(catalog_plugin, error.to_string()))?;
         let server = &self.protocol.identity;
         let result = InputRequired { requests: &requests, state: &state, meta, server };
         Ok(render(&View::new(&result, revision)))
     }
 
-    fn claim(&self, catalog_plugin: &CatalogPlugin) -> StateClaim {
-        StateClaim::new(
-            catalog_plugin,
-            &self.request_context.caller.principal(),
-            self.method.as_str(),
-            self.params,
+    fn claim(&self, catalog_plugin: &CatalogPlugin) -> Result<StateClaim, RequestError> {
+        let principal = self.request_context.caller.principal();
+        StateClaim::new(catalog_plugin, &principal, self.method.as_str(), self.params).map_err(
+            |TextTooLongError| {
+                let message = "the parameters are too long for a tool that asks questions";
+                RequestError::Protocol(ProtocolError::params("", message))
+            },
         )
     }
 }

@@ -149,7 +149,7 @@ impl Gateway {
         };
         match answer {
             RequestAnswer::Result(text) | RequestAnswer::ToolError(text) => {
-                Ok(serde_json::from_str(text.get()).unwrap())
+                Ok(serde_json::from_slice(text.json()).unwrap())
             }
             RequestAnswer::Shared(text) => Ok(serde_json::from_str(text.get()).unwrap()),
             RequestAnswer::Error(error) => Err(error),

@@ -74,7 +74,7 @@ impl Gateway {
                 Ok(serde_json::from_str(text.get()).unwrap())
             }
             StartedRequest::Ready(RequestAnswer::Result(text) | RequestAnswer::ToolError(text)) => {
-                Ok(serde_json::from_str(text.get()).unwrap())
+                Ok(serde_json::from_slice(text.json()).unwrap())
             }
             StartedRequest::Ready(RequestAnswer::Error(error)) => Err(error),
             StartedRequest::Pending(_) => panic!("a list takes no while"),

@@ -43,7 +43,7 @@ impl Server {
         };
         match resumed {
             Ok(reader) => HttpAnswer::Events(reader.into()),
-            Err(ResumeError::Ended) => HttpReply::new(204, Vec::new()).into(),
+            Err(ResumeError::Ended) => HttpReply::empty(204).into(),
             Err(ResumeError::Unknown) => refuse(ProtocolError::invalid_request(
                 "the event in `Last-Event-ID` is unknown or no longer kept in this session",
             )),
@@ -61,7 +61,7 @@ impl Server {
             return HttpReply::stray(&unknown_revision());
         }
         match headers.get(SESSION_ID_HEADER) {
-            Header::Text(id) if self.sessions.end(id, principal) => HttpReply::new(200, Vec::new()),
+            Header::Text(id) if self.sessions.end(id, principal) => HttpReply::empty(200),
             Header::Text(_) => HttpReply::stray(&session_not_found()),
             Header::Absent | Header::Invalid => HttpReply::stray(&session_required()),
         }

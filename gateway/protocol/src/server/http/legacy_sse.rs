@@ -20,9 +20,9 @@ use crate::mcp::ProtocolError;
 use crate::names::Principal;
 use crate::server::response_stream::OutgoingMessage;
 use crate::server::stdio::{LineReply, StdioConnection};
-use crate::server::{PARSE_LIMITS, Server, large_messages, unknown_id};
+use crate::server::{PARSE_LIMITS, RequestBodyMemory, Server, large_messages, unknown_id};
 use crate::session::{SseEvent, random_id};
-use crate::unsent_answers::{UnsentAnswer, UnsentAnswers};
+use crate::unread_responses::{CountedMessage, UnreadResponses};
 
 use super::{EventStream, HttpReply, StreamLifetime, refuse_body, session_not_found};
 
@@ -61,19 +61,17 @@ struct LegacySseClient {
     permits: Arc<Semaphore>,
 }
 
-/// A message to a client, and what is released once the transport takes it: its part of the budget, and the permit of a
-/// response.
+/// A message to a client, and the permit of a response, which is released once the transport takes the message.
 #[derive(Debug)]
 struct LegacySseMessage {
-    text: Vec<u8>,
-    _unsent: UnsentAnswer,
+    text: CountedMessage,
     _permit: Option<OwnedSemaphorePermit>,
 }
 
-/// Sends messages to a client, and counts them until the transport takes them.
+/// Sends messages to a client.
 struct LegacySseSender {
     out: mpsc::Sender<LegacySseMessage>,
-    answers: Arc<UnsentAnswers>,
+    answers: Arc<UnreadResponses>,
     caller: Caller,
 }
 
@@ -166,7 +164,7 @@ impl Server {
         let reader = LegacySseReader { server, id: id.clone(), replaced, connection, inbox, permits };
         let events = stream::unfold(reader, |mut reader| async move {
             let message = reader.next().await?;
-            Some((SseEvent::Message { id: None, message: message.into() }, reader))
+            Some((SseEvent::Message { id: None, message }, reader))
         });
         Ok(LegacySseConnection { id, events: EventStream::new(events, StreamLifetime::UntilResponse) })
     }
@@ -189,12 +187,19 @@ impl Server {
         self.legacy_clients.lock().by_id.get(id).filter(|client| client.principal == *principal).cloned()
     }
 
-    /// Handles a message that a client posted. The answer is sent on its stream.
-    #[must_use]
-    pub fn post_legacy_message(self: &Arc<Self>, principal: &Principal, id: &str, body: &[u8]) -> HttpReply {
+    /// Handles a message that a client posted. The answer is sent on its stream. `memory` is that of the body.
+    pub async fn post_legacy_message(
+        self: &Arc<Self>,
+        principal: &Principal,
+        id: &str,
+        body: &[u8],
+        mut memory: RequestBodyMemory,
+    ) -> HttpReply {
         let Some(client) = self.legacy_client(principal, id) else {
             return HttpReply::stray(&session_not_found());
         };
+        let _turn = self.large_messages.wait(&client.caller, body.len()).await;
+        memory.release(); // requests reserve theirs when they are read, which is now
         let text = large_messages::read(body.len(), || MessageText::new(body));
         let incoming = match large_messages::read(body.len(), || jsonrpc::parse(&text, PARSE_LIMITS)) {
             Err(error) => {
@@ -212,8 +217,8 @@ impl Server {
         }
         let busy =
             |why: String| HttpReply::stray(&ProtocolError { status: 503, ..ProtocolError::internal(why) });
-        if self.unsent_answers.is_exceeded(&client.caller) {
-            return busy(BusyReason::UnsentAnswers.to_string());
+        if self.unread_responses.is_exceeded(&client.caller) {
+            return busy(BusyReason::UnreadResponses.to_string());
         }
         let Ok(permit) = Arc::clone(&client.permits).try_acquire_owned() else {
             return busy("too many requests are pending; read their answers first".to_owned());
@@ -224,7 +229,7 @@ impl Server {
         }
         let out = LegacySseSender {
             out: client.out.clone(),
-            answers: Arc::clone(&self.unsent_answers),
+            answers: Arc::clone(&self.unread_responses),
             caller: client.caller.clone(),
         };
         tokio::spawn(deliver(reply, out, permit));
@@ -256,10 +261,10 @@ async fn deliver(reply: LineReply, out: LegacySseSender, permit: OwnedSemaphoreP
 }
 
 impl LegacySseSender {
-    async fn send(&self, text: Vec<u8>, permit: Option<OwnedSemaphorePermit>) {
-        let unsent = self.answers.charge(&self.caller, text.len());
+    async fn send(&self, message: CountedMessage, permit: Option<OwnedSemaphorePermit>) {
+        let text = message.counted(&self.answers, &self.caller);
         // Fails only if the client has disconnected.
-        let _ = self.out.send(LegacySseMessage { text, _unsent: unsent, _permit: permit }).await;
+        let _ = self.out.send(LegacySseMessage { text, _permit: permit }).await;
     }
 }
 
@@ -276,7 +281,7 @@ struct LegacySseReader {
 impl LegacySseReader {
     /// The next message. `None` once the client's place is needed, or the gateway stops and everything was answered.
     /// Cancel-safe.
-    async fn next(&mut self) -> Option<Vec<u8>> {
+    async fn next(&mut self) -> Option<CountedMessage> {
         let stop = self.server.stop.clone();
         loop {
             let stopping = stop.is_cancelled();
@@ -285,7 +290,7 @@ impl LegacySseReader {
                 () = self.replaced.cancelled() => return None,
                 message = self.inbox.recv() => return message.map(|message| message.text),
                 () = stop.cancelled(), if !stopping => self.connection.close_streams(),
-                notification = self.connection.next_notification(), if !stopping => return Some(notification),
+                notification = self.connection.next_notification(), if !stopping => return Some(notification.into()),
                 _ = self.permits.acquire_many(MAX_PENDING_REQUESTS), if stopping => {
                     return self.inbox.try_recv().ok().map(|message| message.text);
                 }

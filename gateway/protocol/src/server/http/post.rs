@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -22,6 +21,7 @@ use crate::mcp::{
     Feature, InitializeParams, Method, Params, ProtocolError, RequestAnswer, SideMessage, StartedRequest,
 };
 use crate::session::Session;
+use crate::unread_responses::CountedMessage;
 
 use super::upgrade::{self, Upgraded};
 use super::{ClaimedRevision, HttpAnswer, HttpPost, HttpReply, StreamLifetime, refuse_body};
@@ -31,7 +31,7 @@ use crate::server::large_messages;
 use crate::server::listen_streams::StreamEnds;
 use crate::server::observer::ServerSpan;
 use crate::server::request::{read_counted_params, receive_notification};
-use crate::server::response_stream::{RequestInProgress, StreamSupport, response_stream, stopping};
+use crate::server::response_stream::{RequestInProgress, StreamSupport, Unread, response_stream, stopping};
 use crate::server::{
     NO_BATCHES, PARSE_LIMITS, Server, batch_error, duplicate_id, finish, finish_request, join_batch,
     malformed, response, stray_error, unknown_id,
@@ -123,10 +123,10 @@ impl Server {
         let caller = post.caller;
         let mut span = self.span(request, NetworkTransport::Tcp);
         let refuse = |span: ServerSpan, status: u16, error: ProtocolError| {
-            HttpAnswer::Whole(HttpReply::new(status, span.respond(&request.id, &RequestAnswer::Error(error))))
+            HttpAnswer::Whole(HttpReply::new(status, span.respond(&request.id, RequestAnswer::Error(error))))
         };
-        if self.unsent_answers.is_exceeded(post.caller) {
-            let error = ProtocolError::internal(BusyReason::UnsentAnswers.to_string());
+        if self.unread_responses.is_exceeded(post.caller) {
+            let error = ProtocolError::internal(BusyReason::UnreadResponses.to_string());
             return refuse(span, 503, error);
         }
         let params = match read_counted_params(request, post.memory.cloned()) {
@@ -147,6 +147,7 @@ impl Server {
             return self.initialize(post, request, &params, span).into();
         }
         if envelope::is_stateless_claim(&params) || claimed_revision.is_stateless() {
+            let responses = self.responses_to(caller);
             let started = self.post_stateless(post, request, params, &mut span);
             return match span.instrument(started) {
                 Ok(RequestInProgress {
@@ -154,9 +155,9 @@ impl Server {
                     side_messages: Some(side_messages),
                 }) => {
                     let is_listening = request.method == Method::Listen.as_str();
-                    // A notification stream makes its next message when the last one was read.
-                    let unsent = (!is_listening).then_some((&self.unsent_answers, caller));
-                    let messages = response_stream(later, side_messages, request.id.clone(), None, unsent);
+                    let unread = Unread::of(&request.method);
+                    let messages =
+                        response_stream(later, side_messages, request.id.clone(), None, unread, responses);
                     let lifetime = if is_listening {
                         StreamLifetime::UntilClosed
                     } else {
@@ -166,11 +167,10 @@ impl Server {
                 }
                 Ok(RequestInProgress { started: begun, .. }) => {
                     let answer = finish(begun).await;
-                    let reply = HttpReply::new(answer.status(), response(&request.id, &answer));
-                    reply.counted(&self.unsent_answers, caller).into()
+                    HttpReply::new(answer.status(), responses.response(&request.id, answer)).into()
                 }
                 Err(error) => {
-                    HttpReply::new(error.status, response(&request.id, &RequestAnswer::Error(error))).into()
+                    HttpReply::new(error.status, response(&request.id, RequestAnswer::Error(error))).into()
                 }
             };
         }
@@ -225,7 +225,7 @@ impl Server {
         mut span: ServerSpan,
     ) -> HttpReply {
         let refuse = |span: ServerSpan, status, error| {
-            HttpReply::new(status, span.respond(&request.id, &RequestAnswer::Error(error)))
+            HttpReply::new(status, span.respond(&request.id, RequestAnswer::Error(error)))
         };
         if let Header::Text(id) = post.headers.get(SESSION_ID_HEADER)
             && self.sessions.find(id, &post.caller.principal()).is_some()
@@ -241,8 +241,7 @@ impl Server {
         let listener = self.protocol.listener(&self.updates);
         match self.sessions.open(post.caller.clone(), greeting, listener) {
             Ok(session) => {
-                let mut reply =
-                    HttpReply::new(200, span.respond(&request.id, &RequestAnswer::Result(result)));
+                let mut reply = HttpReply::new(200, span.respond(&request.id, result.into()));
                 reply.headers.push((SESSION_ID_HEADER, session.id().to_owned()));
                 reply
             }
@@ -262,8 +261,9 @@ impl Server {
         let id = &request.id;
         span.set_revision(session.initialize_params().revision);
         let Ok(running) = session.in_flight.begin(id) else {
-            return HttpReply::new(200, span.respond(id, &duplicate_id())).into();
+            return HttpReply::new(200, span.respond(id, duplicate_id())).into();
         };
+        let responses = self.responses_to(session.caller());
         let closes_at = match streaming {
             StreamSupport::Supported => self.closes_at(session),
             StreamSupport::Unknown | StreamSupport::Unsupported => None,
@@ -278,31 +278,29 @@ impl Server {
                     side_messages.unwrap_or_else(no_side_messages),
                     id.clone(),
                     Some(running),
-                    None,
+                    Unread::Pause,
+                    responses,
                 );
                 match upgrade::in_session(session, messages, closes_at).await {
                     Upgraded::Response(message) => message,
                     Upgraded::Stream(reader) => return HttpAnswer::Events(reader.into()),
-                    Upgraded::Cancelled => response(id, &RequestAnswer::Error(ProtocolError::cancelled())),
-                    Upgraded::Stopping => response(id, &stopping()),
+                    Upgraded::Cancelled => response(id, RequestAnswer::Error(ProtocolError::cancelled())),
+                    Upgraded::Stopping => response(id, stopping()),
                 }
             }
-            Ok(RequestInProgress { started: StartedRequest::Ready(answer), .. }) => response(id, &answer),
+            Ok(RequestInProgress { started: StartedRequest::Ready(answer), .. }) => {
+                responses.response(id, answer)
+            }
             Ok(RequestInProgress { started: begun, .. }) => {
-                let (answers, caller) = (Arc::clone(&self.unsent_answers), session.caller().clone());
-                let finished = finish_request(begun, id.clone(), running);
-                // Counted without a wait after the call: the call's slot lets the next one run.
-                let finished =
-                    finished.map(move |body| Some(HttpReply::new(200, body?).counted(&answers, &caller)));
-                match tokio::spawn(finished).await {
-                    Ok(Some(reply)) => return reply.into(),
-                    Ok(None) => response(id, &RequestAnswer::Error(ProtocolError::cancelled())),
-                    Err(_) => response(id, &stopping()),
+                match tokio::spawn(finish_request(begun, id.clone(), running, responses)).await {
+                    Ok(Some(message)) => message,
+                    Ok(None) => response(id, RequestAnswer::Error(ProtocolError::cancelled())),
+                    Err(_) => response(id, stopping()),
                 }
             }
-            Err(error) => response(id, &RequestAnswer::Error(error)),
+            Err(error) => response(id, RequestAnswer::Error(error)),
         };
-        HttpReply::new(200, body).counted(&self.unsent_answers, session.caller()).into()
+        HttpReply::new(200, body).into()
     }
 
     /// Serves a batch. Its responses are counted until they are joined, so that the rest of the batch is refused if they
@@ -349,10 +347,10 @@ impl Server {
                     Ok(Message::Request(request)) => {
                         let mut span = self.span(&request, NetworkTransport::Tcp);
                         let refuse = |span: ServerSpan, error| {
-                            Some(HttpReply::new(200, span.respond(&request.id, &RequestAnswer::Error(error))))
+                            Some(HttpReply::new(200, span.respond(&request.id, RequestAnswer::Error(error))))
                         };
-                        if self.unsent_answers.is_exceeded(session.caller()) {
-                            let error = ProtocolError::internal(BusyReason::UnsentAnswers.to_string());
+                        if self.unread_responses.is_exceeded(session.caller()) {
+                            let error = ProtocolError::internal(BusyReason::UnreadResponses.to_string());
                             return refuse(span, error);
                         }
                         let params = match params? {
@@ -383,14 +381,12 @@ impl Server {
         let answers = large_messages::read(length, || answers.collect::<Vec<_>>());
         drop(turn);
         let replies = join_all(answers).await.into_iter().flatten();
-        let (responses, unsent): (Vec<_>, Vec<_>) = replies.map(|reply| (reply.body, reply.unsent)).unzip();
+        let responses: Vec<_> = replies.map(|reply| reply.body).collect();
         if responses.is_empty() {
             return HttpReply::accepted();
         }
-        let joined =
-            HttpReply::new(200, join_batch(responses)).counted(&self.unsent_answers, session.caller());
-        drop(unsent);
-        joined
+        let joined = CountedMessage::from(join_batch(responses));
+        HttpReply::new(200, joined.counted(&self.unread_responses, session.caller()))
     }
 }
 

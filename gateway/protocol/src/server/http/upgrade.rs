@@ -12,6 +12,7 @@ use crate::mcp::{ProtocolError, RequestAnswer};
 use crate::server::response;
 use crate::server::response_stream::{OutgoingMessage, ResponseStream};
 use crate::session::{EventReader, EventWriter, Session, SseEvent};
+use crate::unread_responses::CountedMessage;
 
 use super::{EventStream, HttpAnswer, HttpReply, StreamLifetime};
 
@@ -19,7 +20,7 @@ use super::{EventStream, HttpAnswer, HttpReply, StreamLifetime};
 #[derive(Debug)]
 pub(super) enum Upgraded {
     /// The response, with nothing before it.
-    Response(Vec<u8>),
+    Response(CountedMessage),
     /// A stream that ends with the response.
     Stream(EventReader),
     /// No answer, because the request was cancelled.
@@ -33,14 +34,12 @@ pub(super) async fn stateless(mut messages: ResponseStream, id: &Id, lifetime: S
     match messages.next().await {
         Some(OutgoingMessage::Response { message, status }) => HttpReply::new(status, message).into(),
         Some(first @ (OutgoingMessage::Notification(_) | OutgoingMessage::Request(_))) => {
-            let event = |message: OutgoingMessage| SseEvent::Message {
-                id: None,
-                message: message.into_message().into(),
-            };
+            let event =
+                |message: OutgoingMessage| SseEvent::Message { id: None, message: message.into_message() };
             let events = stream::iter([first]).chain(messages).map(event);
             HttpAnswer::Events(EventStream::new(events, lifetime))
         }
-        None => HttpReply::new(200, response(id, &RequestAnswer::Error(ProtocolError::cancelled()))).into(),
+        None => HttpReply::new(200, response(id, RequestAnswer::Error(ProtocolError::cancelled()))).into(),
     }
 }
 
@@ -97,6 +96,7 @@ async fn run(
 fn write(writer: &EventWriter, message: OutgoingMessage) {
     match message {
         OutgoingMessage::Notification(message) => writer.send_droppable(message),
-        OutgoingMessage::Request(message) | OutgoingMessage::Response { message, .. } => writer.send(message),
+        OutgoingMessage::Request(message) => writer.send(message.into()),
+        OutgoingMessage::Response { message, .. } => writer.send(message),
     }
 }

@@ -268,7 +268,7 @@ async fn only_the_asked_session_can_answer() {
         assert_eq!(reply.status, status, "{reply:?}");
     }
     let HttpAnswer::Whole(reply) = say(&ann, &asked, &roots(id, "true")).await else { panic!() };
-    assert_eq!((reply.status, reply.body.as_slice()), (202, &b""[..]));
+    assert_eq!((reply.status, &*reply.body), (202, &b""[..]));
     let response = next_event(&mut events).await.unwrap();
     assert!(text(&response).contains("file:///true"), "{response}");
 }
@@ -430,7 +430,7 @@ async fn limits_memory_of_waiting_answers() {
         }
     };
     assert_eq!(waiting.len(), 22, "of 3 MB each, in 64 MiB");
-    assert!(text(&refused).contains("too many long answers are waiting"), "{refused}");
+    assert!(text(&refused).contains("too many long questions or answers are waiting"), "{refused}");
     drop(waiting);
     let_calls_run().await;
     let mut messages = several(server.stdio_line(&connection, &call(99, "a_asks")));

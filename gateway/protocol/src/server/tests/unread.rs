@@ -27,11 +27,10 @@ fn server_with_large_results() -> Arc<Server> {
             sealing_key: SealingKey::shared("test"),
         },
         max_sessions: 8,
-        max_unsent_bytes: 8 * 4 * RESULT_BYTES as u64,
         session_idle: Duration::from_secs(60),
         updates: Arc::default(),
         close_streams_after: None,
-        request_memory: DEFAULT_REQUEST_MEMORY,
+        memory: ServerMemory { responses: 8 * 4 * RESULT_BYTES as u64, ..ServerMemory::of_process(4 << 30) },
     };
     Server::new(dispatcher, options)
 }
@@ -62,9 +61,9 @@ async fn large_answers_of_a_batch_refuse_the_rest_of_it() {
     let headers = Pairs(vec![("mcp-session-id", reply.headers[0].1.clone())]);
     let reply = post(&server, &headers, &batch_of_100()).await;
     is_mostly_refused(&body(&reply));
-    assert_eq!(server.gauges().unsent_bytes, reply.body.len() as u64, "counted until the transport has it");
+    assert_eq!(server.gauges().unread_bytes, reply.body.len() as u64, "counted until the transport has it");
     drop(reply);
-    assert_eq!(server.gauges().unsent_bytes, 0);
+    assert_eq!(server.gauges().unread_bytes, 0);
 }
 
 #[tokio::test]
@@ -83,23 +82,26 @@ async fn legacy_sse_counts_answers_until_they_are_read() {
     let server = server_with_large_results();
     let principal = Caller::LOOPBACK.principal();
     let LegacySseConnection { id, mut events } = server.connect_legacy_sse(&Caller::LOOPBACK).unwrap();
-    let post = |message: &[u8]| server.post_legacy_message(&principal, &id, message).status;
-    assert_eq!(post(&greeting()), 202);
+    let post = async |message: &[u8]| {
+        let memory = server.body_memory(&Caller::LOOPBACK);
+        server.post_legacy_message(&principal, &id, message, memory).await.status
+    };
+    assert_eq!(post(&greeting()).await, 202);
     events.next().await.unwrap();
     for number in 1..=4 {
-        assert_eq!(post(&call(number, "a_large")), 202);
+        assert_eq!(post(&call(number, "a_large")).await, 202);
     }
-    while server.gauges().unsent_bytes < 4 * RESULT_BYTES as u64 {
+    while server.gauges().unread_bytes < 4 * RESULT_BYTES as u64 {
         tokio::task::yield_now().await;
     }
     for refused in [call(5, "a_large"), request(6, "tools/list", &json!({})), batch_of_100()] {
-        assert_eq!(post(&refused), 503);
+        assert_eq!(post(&refused).await, 503);
     }
     for _ in 1..=4 {
         events.next().await.unwrap();
     }
-    assert_eq!(server.gauges().unsent_bytes, 0);
-    assert_eq!(post(&batch_of_100()), 202);
+    assert_eq!(server.gauges().unread_bytes, 0);
+    assert_eq!(post(&batch_of_100()).await, 202);
     let SseEvent::Message { message, .. } = events.next().await.unwrap() else { panic!("no message") };
     is_mostly_refused(&serde_json::from_slice(&message).unwrap());
 }
@@ -163,7 +165,7 @@ async fn noisy_call(server: &Arc<Server>, is_stateless: bool, is_http: bool) -> 
             line(server, &connection, &initialize_request()).await;
         }
         let LineReply::Stream(messages) = server.stdio_line(&connection, &call) else { panic!("no stream") };
-        messages.map(OutgoingMessage::into_message).boxed()
+        messages.map(|message| message.into_message().to_vec()).boxed()
     };
     messages.next().await.expect("a progress report");
     messages
@@ -180,7 +182,7 @@ async fn calls_end_even_if_their_notifications_are_not_read() {
         let response: Value = serde_json::from_slice(rest.last().unwrap()).unwrap();
         assert!(response["result"].is_object(), "{response}");
         assert!(rest.len() < 300, "{} messages were kept", rest.len());
-        assert_eq!(server.gauges().unsent_bytes, 0);
+        assert_eq!(server.gauges().unread_bytes, 0);
     }
 }
 
@@ -190,13 +192,13 @@ async fn a_response_counts_while_the_notifications_before_it_are_not_read() {
         let ended = CancellationToken::new();
         let server = server_with_a_noisy_tool(&ended);
         let mut messages = noisy_call(&server, true, is_http).await;
-        while server.gauges().unsent_bytes < RESULT_BYTES as u64 {
+        while server.gauges().unread_bytes < RESULT_BYTES as u64 {
             tokio::task::yield_now().await;
         }
         messages.next().await.unwrap();
-        assert!(server.gauges().unsent_bytes >= RESULT_BYTES as u64);
+        assert!(server.gauges().unread_bytes >= RESULT_BYTES as u64);
         drop(messages);
-        while server.gauges().unsent_bytes > 0 {
+        while server.gauges().unread_bytes > 0 {
             tokio::task::yield_now().await;
         }
     }

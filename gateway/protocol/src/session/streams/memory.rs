@@ -10,16 +10,17 @@ use crate::session::Session;
 
 use super::store::DELIVERED_STREAM_TTL;
 
-/// The size of the streams of all sessions above which callers are limited: if a caller uses more than its part, each
-/// of its sessions is limited to its share.
-pub(super) const MAX_TOTAL_BYTES: usize = 64 * 1024 * 1024;
-
 /// The maximum number of sessions that one request sweeps.
 const MAX_SWEPT_SESSIONS: usize = 64;
 
 /// The size of the streams of all sessions.
-#[derive(Debug, Default)]
-pub(in crate::session) struct StreamMemory(Mutex<MemoryState>);
+#[derive(Debug)]
+pub(in crate::session) struct StreamMemory {
+    state: Mutex<MemoryState>,
+    /// The size above which callers are limited: if a caller uses more than its part, each of its sessions is limited to
+    /// its share.
+    max: usize,
+}
 
 #[derive(Debug, Default)]
 struct MemoryState {
@@ -39,6 +40,11 @@ pub(super) struct SessionMemory {
 }
 
 impl StreamMemory {
+    /// No streams yet, with a limit in bytes.
+    pub(in crate::session) fn new(max: u64) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::default(), max: usize::try_from(max).unwrap_or(usize::MAX) })
+    }
+
     /// Removes expired streams, and if the total is too large, streams of the callers that use too much. A part of the
     /// sessions is examined each time.
     pub(in crate::session) fn sweep(&self) {
@@ -55,7 +61,7 @@ impl StreamMemory {
         let count = self.lock().unused.len().min(most);
         for _ in 0..count {
             let mut state = self.lock();
-            let is_full = state.total > MAX_TOTAL_BYTES;
+            let is_full = state.total > self.max;
             let Some((_, session)) = state.unused.pop_front_if(|(due, _)| *due <= now || is_full) else {
                 return;
             };
@@ -75,7 +81,7 @@ impl StreamMemory {
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.lock().total > MAX_TOTAL_BYTES
+        self.lock().total > self.max
     }
 
     #[cfg(test)]
@@ -84,7 +90,7 @@ impl StreamMemory {
     }
 
     fn lock(&self) -> MutexGuard<'_, MemoryState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -101,7 +107,7 @@ impl SessionMemory {
     pub(super) fn is_over(&self) -> bool {
         let state = self.total.lock();
         let held = state.callers.get(&self.caller).copied().unwrap_or(0);
-        state.total > MAX_TOTAL_BYTES && held > MAX_TOTAL_BYTES / state.callers.len().max(1)
+        state.total > self.total.max && held > self.total.max / state.callers.len().max(1)
     }
 
     /// Replaces a size that was counted.

@@ -6,8 +6,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::sync::Notify;
 use tokio::time::Instant;
+
+use crate::unread_responses::{CountedMessage, UnreadResponse};
 
 use super::memory::SessionMemory;
 
@@ -48,8 +51,10 @@ pub(super) enum Retention {
 #[derive(Debug)]
 struct LoggedEvent {
     number: u64,
-    message: Arc<[u8]>,
+    message: Bytes,
     retention: Retention,
+    /// Set while a reader can still read it for the first time. Without a reader, the limits of streams apply instead.
+    unread: Option<UnreadResponse>,
 }
 
 /// A stream and its kept events.
@@ -94,7 +99,7 @@ pub(super) struct StreamStore {
 #[derive(Debug)]
 pub(super) enum NextEvent {
     /// An event and its number.
-    Event(u64, Arc<[u8]>),
+    Event(u64, CountedMessage),
     /// Nothing yet.
     Nothing {
         /// True if this reader's stream is the newest notification stream.
@@ -149,14 +154,17 @@ impl StreamStore {
         self.opened_streams
     }
 
-    /// Adds an event. A droppable event is dropped if too many are unread.
-    pub(super) fn push(&mut self, stream: u64, message: Vec<u8>, retention: Retention) {
+    /// Adds an event. A droppable event is dropped if too many are unread, or if the streams of the caller are too large.
+    pub(super) fn push(&mut self, stream: u64, message: CountedMessage, retention: Retention) {
         let Some(log) = self.logs.get_mut(&stream) else { return };
         let before = log.bytes;
-        if log.has_room() || retention == Retention::Required {
+        let has_room = log.has_room(); // removes events that were taken
+        if retention == Retention::Required || (has_room && !self.memory.is_over()) {
             log.last_number += 1;
             log.bytes += message.len();
-            log.events.push_back(LoggedEvent { number: log.last_number, message: message.into(), retention });
+            let (message, unread) = message.into_parts();
+            let unread = unread.filter(|_| log.reader.is_some());
+            log.events.push_back(LoggedEvent { number: log.last_number, message, retention, unread });
             log.wake.notify_waiters();
         } else {
             tracing::debug!("notification dropped: the client reads too slowly");
@@ -211,6 +219,7 @@ impl StreamStore {
         if let Some(log) = self.logs.get_mut(&stream).filter(|log| log.reader == Some(reader)) {
             log.reader = None;
             log.unused_since = Instant::now();
+            log.events.iter_mut().for_each(|kept| kept.unread = None);
             self.notification_streams.retain(|other| *other != stream);
             self.wake_notification_readers();
         }
@@ -224,10 +233,11 @@ impl StreamStore {
             return NextEvent::End;
         };
         let next = log.events.partition_point(|kept| kept.number <= after);
-        match log.events.get(next) {
+        match log.events.get_mut(next) {
             Some(kept) => {
                 log.delivered_to = log.delivered_to.max(kept.number);
-                NextEvent::Event(kept.number, Arc::clone(&kept.message))
+                let message = CountedMessage::from_parts(kept.message.clone(), kept.unread.take());
+                NextEvent::Event(kept.number, message)
             }
             None if log.finished => {
                 log.delivered = true;

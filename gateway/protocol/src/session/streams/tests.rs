@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::unconstrained;
 
-use super::memory::MAX_TOTAL_BYTES;
 use super::store::{
     DELIVERED_STREAM_TTL, MAX_SESSION_BYTES, MAX_STREAM_EVENTS, MAX_UNREAD_STREAMS, SESSION_SHARE_BYTES,
     UNREAD_STREAM_TTL,
@@ -19,6 +18,9 @@ use crate::changes::{ChangeListener, ResourceUpdates};
 use crate::mcp::{InitializeParams, Params};
 use crate::names::{Principal, ResourceUri};
 use crate::session::SessionStore;
+
+/// The memory of the streams of all sessions.
+const MAX_TOTAL_BYTES: usize = 64 << 20;
 
 /// A session with a ready client, and its catalog.
 struct Client {
@@ -36,7 +38,7 @@ fn client(revision: &str) -> Client {
     let updates: Arc<ResourceUpdates> = Arc::default();
     let listener = ChangeListener::new(catalog, &updates, []);
     let stop = CancellationToken::new();
-    let sessions = SessionStore::new(10, Duration::from_secs(60), stop.clone());
+    let sessions = SessionStore::new(10, Duration::from_secs(60), MAX_TOTAL_BYTES as u64, stop.clone());
     let session = sessions.open(Caller::LOOPBACK, greeting, listener).unwrap();
     session.set_ready();
     Client { sessions, session, updates, stop }
@@ -88,7 +90,7 @@ fn all(reader: &mut EventReader) -> (Vec<u64>, bool) {
 }
 
 fn send(writer: &EventWriter, number: u64) {
-    writer.send(number.to_string().into_bytes());
+    writer.send(number.to_string().into_bytes().into());
 }
 
 /// A deterministic sequence of random numbers.
@@ -336,10 +338,10 @@ async fn evicts_the_oldest_ended_streams_only() {
         send(&writer, number);
     }
     assert_eq!(client.usage().0, MAX_UNREAD_STREAMS + 1);
-    running.send(vec![b' '; MAX_SESSION_BYTES]);
+    running.send(vec![b' '; MAX_SESSION_BYTES].into());
     assert_eq!(client.usage(), (2, MAX_SESSION_BYTES + 2), "the last one that ended stays");
     let (writer, _) = client.session.open_stream(None);
-    writer.send(vec![b' '; MAX_SESSION_BYTES]);
+    writer.send(vec![b' '; MAX_SESSION_BYTES].into());
     drop(writer);
     assert_eq!(client.usage(), (2, 2 * MAX_SESSION_BYTES), "however large it is");
 }
@@ -407,7 +409,7 @@ async fn limits_stream_memory_of_all_sessions() {
     let leave = |session: &Arc<Session>, bytes: usize| {
         let (writer, reader) = session.open_stream(None);
         let start = reader.id(0);
-        writer.send(vec![b' '; bytes]);
+        writer.send(vec![b' '; bytes].into());
         start
     };
     let (_, catalog) = watch::channel(Arc::new(Catalog::empty()));
@@ -438,7 +440,7 @@ async fn streams_of_unused_sessions_expire() {
     let client = client("2025-06-18");
     let (writer, reader) = client.session.open_stream(None);
     let start = reader.id(0);
-    writer.send(vec![b' '; 1000]);
+    writer.send(vec![b' '; 1000].into());
     drop((writer, reader));
     for (after, kept) in [(Duration::from_secs(59), 1000), (UNREAD_STREAM_TTL, 0)] {
         let listening = client.session.open_notification_stream(None); // the session doesn't expire

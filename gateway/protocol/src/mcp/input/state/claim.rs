@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::catalog::CatalogPlugin;
 use crate::names::{Digest, Principal};
-use crate::tape::{JsonTape, TapeContainer, TapeNode};
+use crate::tape::{JsonTape, TapeContainer, TapeNode, TextTooLongError};
 
 use super::super::super::Params;
 
@@ -30,22 +30,24 @@ impl StateClaim {
     }
 
     /// The claim of a request.
+    ///
+    /// # Errors
+    /// The parameters are too long, so a state could be used with others.
     pub(in crate::mcp::input) fn new(
         catalog_plugin: &CatalogPlugin,
         principal: &Principal,
         method: &str,
         params: &Params,
-    ) -> Self {
+    ) -> Result<Self, TextTooLongError> {
         let mut digest = Sha256::new();
         write_string(&mut digest, method);
-        if let Ok(tape) = JsonTape::read(params.text()) {
-            let members = tape.root().container().into_iter().flat_map(TapeContainer::sorted_members);
-            for (key, value) in members {
-                let key = key.string().unwrap_or_default();
-                if !CHANGING_MEMBERS.contains(&&*key) {
-                    write_string(&mut digest, &key);
-                    write_canonical(&mut digest, value);
-                }
+        let tape = JsonTape::read(params.text())?;
+        let members = tape.root().container().into_iter().flat_map(TapeContainer::sorted_members);
+        for (key, value) in members {
+            let key = key.string().unwrap_or_default();
+            if !CHANGING_MEMBERS.contains(&&*key) {
+                write_string(&mut digest, &key);
+                write_canonical(&mut digest, value);
             }
         }
         let caller = match principal {
@@ -55,12 +57,8 @@ impl StateClaim {
         };
         let plugin = catalog_plugin.id().to_string();
         let version = catalog_plugin.plugin().digest().to_string();
-        Self {
-            plugin,
-            version,
-            caller,
-            request: Digest::from(<[u8; 32]>::from(digest.finalize())).to_string(),
-        }
+        let request = Digest::from(<[u8; 32]>::from(digest.finalize())).to_string();
+        Ok(Self { plugin, version, caller, request })
     }
 }
 

@@ -386,7 +386,8 @@ fn remembers_used_states_until_they_expire() {
     let catalog = plugin("p", 1, &script, &Arc::default(), granting_all);
     let catalog_plugin = catalog.tool("p_ask").unwrap().plugin();
     let claim =
-        state::StateClaim::new(catalog_plugin, &Caller::Local.principal(), "tools/call", &Params::default());
+        state::StateClaim::new(catalog_plugin, &Caller::Local.principal(), "tools/call", &Params::default())
+            .unwrap();
     let states = StateStore::new(SealingKey::shared("test"));
     let now = SystemTime::now();
     let sealed = states.seal(&claim, &state::RoundState::default(), now).unwrap();

@@ -1,7 +1,9 @@
 //! The memory of answers that clients haven't read yet.
 //!
-//! The size of an answer is known only when it exists, so the budget can be overdrawn: by the answers of the calls that
-//! were already running. After that, no request of the caller runs until the caller has read some answers.
+//! An answer counts from its rendering until it is sent, wherever it waits: its share of the budget travels with its
+//! text. Once a caller has used up its part, no request of it runs until it has read some answers. The size of an answer
+//! is known only when it exists, so calls that were already running can exceed the part, but not what one caller may
+//! hold of the whole budget: results above that are discarded.
 
 use std::sync::Arc;
 
@@ -12,27 +14,41 @@ use tokio_util::sync::CancellationToken;
 use crate::call::{BusyReason, CallError};
 use crate::caller::Caller;
 
+mod message;
+mod result_text;
+
+pub use message::CountedMessage;
+pub use result_text::ResultText;
+pub(crate) use result_text::ResultWriter;
+
 /// The number of parts of the budget. One caller can use one of them.
 const PARTS: u64 = 8;
 
 /// Counts the bytes of answers until they are written, per caller and in total.
 #[derive(Debug)]
-pub struct UnsentAnswers {
+pub struct UnreadResponses {
     budget: Arc<CallerBudget>,
     /// Notified whenever an answer was written.
     sent: Notify,
 }
 
-/// An answer that isn't written yet. Drop it once it is.
+/// The share of an answer that isn't written yet. Drop it once it is.
 #[derive(Debug)]
 #[must_use = "the answer counts as written when this is dropped"]
-pub struct UnsentAnswer {
-    answers: Arc<UnsentAnswers>,
+pub struct UnreadResponse {
+    answers: Arc<UnreadResponses>,
     /// `None` only while it is dropped.
     share: Option<BudgetShare>,
 }
 
-impl UnsentAnswers {
+/// The caller would hold too much of the budget with this response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the response doesn't fit into the memory for unread responses (`[gateway] memory`); read other responses, or request less"
+)]
+pub(crate) struct ResponseTooLarge;
+
+impl UnreadResponses {
     /// A budget of `total` bytes, of which one caller can use an eighth.
     #[must_use]
     pub fn new(total: u64) -> Arc<Self> {
@@ -45,9 +61,22 @@ impl UnsentAnswers {
         Self::new(u64::MAX)
     }
 
+    /// Counts an answer of this many bytes, even if it exceeds the budget.
+    pub fn charge(self: &Arc<Self>, caller: &Caller, bytes: usize) -> UnreadResponse {
+        UnreadResponse { answers: Arc::clone(self), share: Some(self.budget.charge(caller, bytes as u64)) }
+    }
+
     /// Counts an answer of this many bytes.
-    pub fn charge(self: &Arc<Self>, caller: &Caller, bytes: usize) -> UnsentAnswer {
-        UnsentAnswer { answers: Arc::clone(self), share: Some(self.budget.charge(caller, bytes as u64)) }
+    ///
+    /// # Errors
+    /// The caller would hold too much of the budget.
+    pub(crate) fn reserve(
+        self: &Arc<Self>,
+        caller: &Caller,
+        bytes: usize,
+    ) -> Result<UnreadResponse, ResponseTooLarge> {
+        let share = self.budget.try_reserve_exact(caller, bytes as u64).ok_or(ResponseTooLarge)?;
+        Ok(UnreadResponse { answers: Arc::clone(self), share: Some(share) })
     }
 
     /// True if the caller has to read answers before its next request can run. While the total is used up, this is only
@@ -62,7 +91,7 @@ impl UnsentAnswers {
         held >= self.part() || (held > self.part() / PARTS && self.budget.used() >= self.budget.total())
     }
 
-    /// The bytes of all unsent answers.
+    /// The bytes of all unread answers.
     #[must_use]
     pub fn used(&self) -> u64 {
         self.budget.used()
@@ -102,14 +131,29 @@ impl UnsentAnswers {
                 cancel.run_until_cancelled(wait).await.ok_or(CallError::Cancelled)
             }
             Caller::Named(_) | Caller::Address(_) if self.is_exceeded(caller) => {
-                Err(CallError::Busy(BusyReason::UnsentAnswers))
+                Err(CallError::Busy(BusyReason::UnreadResponses))
             }
             Caller::Named(_) | Caller::Address(_) => Ok(()),
         }
     }
 }
 
-impl Drop for UnsentAnswer {
+impl UnreadResponse {
+    /// Counts this many more bytes.
+    fn grow(&mut self, more: usize) -> Result<(), ResponseTooLarge> {
+        let is_taken = self.share.as_mut().is_some_and(|share| share.try_grow(more as u64));
+        if is_taken { Ok(()) } else { Err(ResponseTooLarge) }
+    }
+
+    /// Counts only this many bytes.
+    fn shrink_to(&mut self, bytes: usize) {
+        if let Some(share) = &mut self.share {
+            share.shrink(share.amount().saturating_sub(bytes as u64));
+        }
+    }
+}
+
+impl Drop for UnreadResponse {
     fn drop(&mut self) {
         self.share = None;
         self.answers.sent.notify_waiters();

@@ -1,0 +1,80 @@
+//! Messages to clients, with their share of the memory for unread responses.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::caller::Caller;
+
+use super::{UnreadResponse, UnreadResponses};
+
+/// The size from which a message is counted, in bytes. The number of requests and connections limits smaller ones.
+pub(super) const MIN_COUNTED_BYTES: usize = 1024;
+
+/// The text of a message to a client. A large one counts until it is dropped, which is once it is sent.
+#[derive(Debug)]
+pub struct CountedMessage {
+    text: Bytes,
+    unread: Option<UnreadResponse>,
+}
+
+impl CountedMessage {
+    /// The same message, counted for `caller` unless it is small or already counted.
+    #[must_use]
+    pub fn counted(self, answers: &Arc<UnreadResponses>, caller: &Caller) -> Self {
+        let Self { text, unread } = self;
+        let is_missing = unread.is_none() && text.len() >= MIN_COUNTED_BYTES;
+        let unread = if is_missing { Some(answers.charge(caller, text.len())) } else { unread };
+        Self { text, unread }
+    }
+
+    /// The same message, no longer counted.
+    pub(crate) fn uncounted(self) -> Self {
+        Self { text: self.text, unread: None }
+    }
+
+    /// A message with this share.
+    pub(crate) fn from_parts(text: Bytes, unread: Option<UnreadResponse>) -> Self {
+        Self { text, unread }
+    }
+
+    /// The text, and its share.
+    pub(crate) fn into_parts(self) -> (Bytes, Option<UnreadResponse>) {
+        (self.text, self.unread)
+    }
+
+    /// The text, which counts until its last part is dropped.
+    #[must_use]
+    pub fn into_bytes(self) -> Bytes {
+        if self.unread.is_some() { Bytes::from_owner(self) } else { self.text }
+    }
+}
+
+impl From<Vec<u8>> for CountedMessage {
+    fn from(text: Vec<u8>) -> Self {
+        Self { text: text.into(), unread: None }
+    }
+}
+
+impl Deref for CountedMessage {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.text
+    }
+}
+
+impl AsRef<[u8]> for CountedMessage {
+    fn as_ref(&self) -> &[u8] {
+        &self.text
+    }
+}
+
+impl PartialEq for CountedMessage {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for CountedMessage {}

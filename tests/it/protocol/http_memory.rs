@@ -1,0 +1,191 @@
+//! Whatever waits for clients that don't read stays within `[gateway] memory`, and other clients are served.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use moongate_tests::{
+    Http, Workspace, initialize_params, peak_memory, request, stateless_request, wait_until,
+};
+use serde_json::{Value, json};
+
+const MEMORY_MIB: u64 = 256;
+
+/// The size of a large result, in bytes, below the limit of a result.
+const RESULT_BYTES: usize = 7_900_000;
+
+const GREEDY: (&str, &str) = ("Authorization", "Bearer greedy-token-0123456789");
+const HONEST: (&str, &str) = ("Authorization", "Bearer honest-token-0123456789");
+
+/// A gateway with little memory, and its peak before the test.
+struct Gateway {
+    http: Http,
+    idle: u64,
+}
+
+impl Gateway {
+    fn start() -> Self {
+        let workspace = Workspace::new(&format!(
+            r#"
+            [gateway]
+            memory = "{MEMORY_MIB}MiB"
+            [http]
+            listen = "127.0.0.1:0"
+            legacy_sse = true
+            [[http.auth.tokens]]
+            name = "greedy"
+            token = {{ file = "greedy" }}
+            [[http.auth.tokens]]
+            name = "honest"
+            token = {{ file = "honest" }}
+            [admin]
+            listen = "127.0.0.1:0"
+            [plugins.zoo]
+            source = "@zoo@"
+            allow.client = ["elicitation", "sampling"]
+            "#
+        ));
+        workspace.write("greedy", "greedy-token-0123456789");
+        workspace.write("honest", "honest-token-0123456789");
+        let http = Http::start(&workspace);
+        let gateway = Self { idle: 0, http };
+        gateway.assert_other_is_served();
+        Self { idle: peak_memory(gateway.http.pid()), ..gateway }
+    }
+
+    /// Posts a message on a connection that isn't read.
+    fn post(&self, path: &str, headers: &[(&str, &str)], message: &Value) -> TcpStream {
+        let mut stream = TcpStream::connect(self.http.address()).expect("the gateway listens");
+        stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
+        let body = message.to_string();
+        let mut head = format!(
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n{}: {}\r\n",
+            body.len(),
+            GREEDY.0,
+            GREEDY.1
+        );
+        headers.iter().for_each(|(name, value)| head.push_str(&format!("{name}: {value}\r\n")));
+        // A refused connection may be closed meanwhile.
+        let _ = stream.write_all(format!("{head}\r\n{body}").as_bytes());
+        stream
+    }
+
+    fn call(&self, tool: &str, arguments: &Value, reports: bool) -> TcpStream {
+        let mut message = stateless_request(1, "tools/call", json!({ "name": tool, "arguments": arguments }));
+        if reports {
+            message["params"]["_meta"]["progressToken"] = json!("t");
+        }
+        let headers =
+            [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", tool)];
+        self.post("/mcp", &headers, &message)
+    }
+
+    fn open_session(&self, revision: &str) -> Option<String> {
+        let mut params = initialize_params(revision);
+        params["capabilities"] = json!({ "sampling": {}, "elicitation": {} });
+        let reply = self.http.post(&[GREEDY], &request(1, "initialize", params));
+        let session = reply.header("mcp-session-id")?.to_owned();
+        let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        let _ = self.http.post(&[GREEDY, ("Mcp-Session-Id", &session)], &ready);
+        Some(session)
+    }
+
+    fn call_in_session(&self, session: &str, id: u64, tool: &str, arguments: &Value) -> TcpStream {
+        let meta = json!({ "progressToken": id });
+        let call = request(id, "tools/call", json!({ "name": tool, "arguments": arguments, "_meta": meta }));
+        self.post("/mcp", &[("Mcp-Session-Id", session)], &call)
+    }
+
+    /// Waits until no call runs or waits, and checks the memory.
+    #[track_caller]
+    fn assert_bounded(&self) {
+        let admin = self.http.admin();
+        let mut quiet = 0;
+        wait_until("all calls have ended", || {
+            let count = |name: &str| admin.metric(&format!("{name}{{plugin=\"zoo\"}}")).unwrap_or(0.0);
+            let busy = count("moongate_plugin_instances") + count("moongate_plugin_calls_waiting");
+            quiet = if busy == 0.0 { quiet + 1 } else { 0 };
+            quiet == 3
+        });
+        let more = peak_memory(self.http.pid()).saturating_sub(self.idle) >> 20;
+        assert!(more <= MEMORY_MIB + MEMORY_MIB / 10, "{more} MiB more than idle");
+        self.assert_other_is_served();
+    }
+
+    #[track_caller]
+    fn assert_other_is_served(&self) {
+        let reply = self.http.post(&[HONEST], &request(1, "initialize", initialize_params("2025-11-25")));
+        assert_eq!(reply.status, 200, "{reply:?}");
+    }
+}
+
+#[test]
+fn unread_responses_stay_within_the_memory() {
+    for arguments in [
+        json!({ "bytes": RESULT_BYTES }),
+        json!({ "bytes": RESULT_BYTES, "control": true }),
+        json!({ "bytes": 500_000, "control": true }),
+    ] {
+        let gateway = Gateway::start();
+        let unread: Vec<_> = (0..60).map(|_| gateway.call("zoo_huge_result", &arguments, false)).collect();
+        gateway.assert_bounded();
+        drop(unread);
+    }
+}
+
+#[test]
+fn unread_streams_stay_within_the_memory() {
+    let arguments = json!({ "bytes": RESULT_BYTES, "reports": 5_000 });
+    let gateway = Gateway::start();
+    let unread: Vec<_> = (0..60).map(|_| gateway.call("zoo_huge_result", &arguments, true)).collect();
+    gateway.assert_other_is_served();
+    drop(unread);
+    let gateway = Gateway::start();
+    let session = gateway.open_session("2025-11-25").expect("a session");
+    let call = |id| gateway.call_in_session(&session, id, "zoo_huge_result", &arguments);
+    let unread: Vec<_> = (1..60).map(call).collect();
+    gateway.assert_bounded();
+    drop(unread);
+}
+
+#[test]
+fn responses_that_nobody_resumes_stay_within_the_memory() {
+    let gateway = Gateway::start();
+    for id in 1..60 {
+        let Some(session) = gateway.open_session("2025-11-25") else { continue };
+        let arguments = json!({ "bytes": RESULT_BYTES, "reports": 2 });
+        let mut stream = gateway.call_in_session(&session, id, "zoo_huge_result", &arguments);
+        let _ = stream.read(&mut [0; 16]);
+    }
+    gateway.assert_bounded();
+}
+
+#[test]
+fn a_batch_of_large_results_stays_within_the_memory() {
+    let gateway = Gateway::start();
+    let session = gateway.open_session("2025-03-26").expect("a session");
+    let arguments = json!({ "bytes": RESULT_BYTES });
+    let call = |id| request(id, "tools/call", json!({ "name": "zoo_huge_result", "arguments": arguments }));
+    let batch = Value::Array((1..=100).map(call).collect());
+    let unread = gateway.post("/mcp", &[("Mcp-Session-Id", &session)], &batch);
+    let mut first = [0; 12];
+    (&unread).read_exact(&mut first).expect("a response");
+    assert_eq!(&first, b"HTTP/1.1 200");
+    gateway.assert_bounded();
+}
+
+#[test]
+fn open_questions_stay_within_the_memory() {
+    let gateway = Gateway::start();
+    let text = json!({ "type": "text", "text": "x".repeat(1_000_000) });
+    let params = json!({ "messages": [{ "role": "user", "content": text }], "maxTokens": 10 });
+    let question = json!({ "key": "a", "method": "sampling/createMessage", "params": params });
+    let mut unread = Vec::new();
+    let session = gateway.open_session("2025-11-25").expect("a session");
+    for id in 1..60 {
+        let questions = json!({ "questions": [question] });
+        unread.push(gateway.call_in_session(&session, id, "zoo_ask", &questions));
+    }
+    gateway.assert_bounded();
+}
