@@ -17,7 +17,7 @@ const MIB: u64 = 1 << 20;
 const MAX_MULTIPLE: u64 = 8;
 
 /// The memory that an instance of the zoo may use, in MiB.
-const INSTANCE_MEMORY: u64 = 16;
+const INSTANCE_MEMORY: u64 = 17;
 
 /// The memory that the gateway uses apart from requests: threads, buffers, instances.
 const OTHER_MEMORY: u64 = 24 * MIB;
@@ -75,7 +75,7 @@ fn peak_growth(pid: u32, work: impl FnOnce()) -> u64 {
 
 fn gateway() -> Http {
     Http::start(&Workspace::new(
-        "[http]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = \"@zoo@\"\nlimits.memory = \"16MiB\"\n[plugins.memory]\nsource = \"@memory@\"\nallow.state = true\n",
+        "[http]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = \"@zoo@\"\nlimits.memory = \"17MiB\"\n[plugins.memory]\nsource = \"@memory@\"\nallow.state = true\n",
     ))
 }
 
