@@ -5,11 +5,17 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use moongate_model::cpu_time::{CpuTime, thread_cpu_time};
+
+/// The CPU time after which a call leaves the threads that serve requests.
+pub(crate) const MAX_SERVING_TIME: Duration = Duration::from_millis(2);
+
+/// The number of short calls after which a plugin's calls start on the threads that serve requests again.
+const SHORT_CALLS_AFTER_LONG: u8 = 16;
 
 /// The CPU time that a call has used, and its limit.
 #[derive(Debug)]
@@ -26,10 +32,15 @@ impl CpuMeter {
         Arc::new(Self { limit, used, poll_start: AtomicU64::new(0) })
     }
 
-    /// True if the call exceeded its limit. Must be called during a poll.
-    pub(crate) fn is_exhausted(&self) -> bool {
+    /// The time so far. Must be called during a poll.
+    pub(crate) fn used(&self) -> Duration {
         let poll_start = Duration::from_nanos(self.poll_start.load(Ordering::Relaxed));
-        self.used.used() + thread_cpu_time().saturating_sub(poll_start) > self.limit
+        self.used.used() + thread_cpu_time().saturating_sub(poll_start)
+    }
+
+    /// The limit.
+    pub(crate) fn limit(&self) -> Duration {
+        self.limit
     }
 
     fn start_poll(&self) -> Duration {
@@ -53,5 +64,84 @@ impl<F: Future> Future for MeteredFuture<'_, F> {
         let polled = self.inner.as_mut().poll(context);
         self.meter.used.add(thread_cpu_time().saturating_sub(before));
         polled
+    }
+}
+
+/// Whether the last calls of a plugin were long. Its next call then starts on the background pool: a guest can't be
+/// interrupted while it fills its memory, and neither can the gateway while it copies a large result.
+#[derive(Debug, Default)]
+pub(crate) struct RecentCalls {
+    /// The number of short calls that are left until calls start in place.
+    remaining: AtomicU8,
+}
+
+impl RecentCalls {
+    /// True if the next call is expected to be long.
+    pub(crate) fn were_long(&self) -> bool {
+        self.remaining.load(Ordering::Relaxed) > 0
+    }
+
+    /// Records a call when the returned value is dropped. `used` is the call's CPU time.
+    pub(crate) fn record(&self, used: Arc<CpuTime>) -> RecordedCall<'_> {
+        RecordedCall { recent: self, before: used.used(), used }
+    }
+
+    fn add(&self, used: Duration) {
+        if used > MAX_SERVING_TIME {
+            self.remaining.store(SHORT_CALLS_AFTER_LONG, Ordering::Relaxed);
+            return;
+        }
+        let before = self.remaining.load(Ordering::Relaxed);
+        if before > 0 {
+            // Nothing is wrong if another call is recorded at the same time.
+            self.remaining.store(before - 1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// See [`RecentCalls::record`].
+pub(crate) struct RecordedCall<'a> {
+    recent: &'a RecentCalls,
+    before: Duration,
+    used: Arc<CpuTime>,
+}
+
+impl RecordedCall<'_> {
+    /// Runs a part of the call that isn't metered otherwise.
+    pub(crate) fn meter<T>(&self, work: impl FnOnce() -> T) -> T {
+        let before = thread_cpu_time();
+        let done = work();
+        self.used.add(thread_cpu_time().saturating_sub(before));
+        done
+    }
+}
+
+impl Drop for RecordedCall<'_> {
+    fn drop(&mut self) {
+        self.recent.add(self.used.used().saturating_sub(self.before));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_start_in_place_again_after_enough_short_ones() {
+        let recent = RecentCalls::default();
+        let call = |used| {
+            let time = Arc::default();
+            let recorded = recent.record(Arc::clone(&time));
+            time.add(used);
+            drop(recorded);
+            recent.were_long()
+        };
+        assert!(!call(MAX_SERVING_TIME));
+        assert!(call(MAX_SERVING_TIME * 2));
+        for _ in 1..SHORT_CALLS_AFTER_LONG {
+            assert!(call(Duration::ZERO));
+        }
+        assert!(!call(Duration::ZERO));
+        assert!(!call(Duration::ZERO));
     }
 }

@@ -9,6 +9,7 @@ use std::pin::Pin;
 
 use futures_util::FutureExt;
 use futures_util::stream::{self, Stream};
+use moongate_system::background::{MovableFuture, move_to_background};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -17,7 +18,7 @@ use crate::mcp::{PendingAnswer, ProtocolError, RequestAnswer, SideMessage, Start
 use crate::session::RunningRequest;
 
 use super::detach::DetachOnDrop;
-use super::response;
+use super::{MAX_INLINE_BYTES, response};
 
 /// Support, by the transport and the client, for several messages in response to one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,10 +97,16 @@ impl RequestInProgress {
     }
 }
 
-/// Waits for the answer. A panic becomes an error response with the request's id.
+/// Waits for the answer. A panic becomes an error response with the request's id. The response with a large shared answer
+/// is rendered on the background pool. Until then, the answer takes no memory of its own.
 pub(super) async fn finish(begun: StartedRequest) -> RequestAnswer {
     match begun {
-        StartedRequest::Ready(answer) => answer,
+        StartedRequest::Ready(answer) => {
+            if answer.shared_bytes() > MAX_INLINE_BYTES {
+                move_to_background().await;
+            }
+            answer
+        }
         StartedRequest::Pending(later) => catch_panic(later).await,
     }
 }
@@ -118,8 +125,12 @@ pub(super) fn response_stream(
     id: Id,
     running: Option<RunningRequest>,
 ) -> ResponseStream {
-    let answer = Some(Box::pin(catch_panic(later)) as PendingAnswer);
-    let state = ResponseState { answer, side_messages, remaining: VecDeque::new(), id, running };
+    let response = MovableFuture::new(async move {
+        let answer = catch_panic(later).await;
+        OutgoingMessage::Response { message: response(&id, &answer), status: answer.status() }
+    });
+    let state =
+        ResponseState { response: Some(response), side_messages, remaining: VecDeque::new(), running };
     Box::pin(stream::unfold(
         state,
         |mut state| async move { state.next().await.map(|message| (message, state)) },
@@ -127,19 +138,18 @@ pub(super) fn response_stream(
 }
 
 struct ResponseState {
-    /// `None` once the answer is in `remaining`.
-    answer: Option<PendingAnswer>,
+    /// `None` once the response is in `remaining`.
+    response: Option<MovableFuture<OutgoingMessage>>,
     side_messages: mpsc::Receiver<SideMessage>,
     remaining: VecDeque<OutgoingMessage>,
-    id: Id,
     running: Option<RunningRequest>,
 }
 
 impl ResponseState {
     async fn next(&mut self) -> Option<OutgoingMessage> {
-        let Some(answer) = &mut self.answer else { return self.remaining.pop_front() };
+        let Some(response) = &mut self.response else { return self.remaining.pop_front() };
         let is_cancelled = || self.running.as_ref().is_some_and(RunningRequest::is_cancelled);
-        let answer = loop {
+        let response = loop {
             tokio::select! {
                 biased;
                 Some(message) = self.side_messages.recv() => {
@@ -147,10 +157,10 @@ impl ResponseState {
                         return Some(message.into());
                     }
                 }
-                answer = &mut *answer => break answer,
+                response = &mut *response => break response,
             }
         };
-        self.answer = None;
+        self.response = None;
         self.side_messages.close(); // nothing may follow the response
         let cancelled = self.running.take().is_some_and(|running| running.is_cancelled());
         while let Ok(message) = self.side_messages.try_recv() {
@@ -159,9 +169,7 @@ impl ResponseState {
             }
         }
         if !cancelled {
-            let status = answer.status();
-            self.remaining
-                .push_back(OutgoingMessage::Response { message: response(&self.id, &answer), status });
+            self.remaining.push_back(response);
         }
         self.remaining.pop_front()
     }

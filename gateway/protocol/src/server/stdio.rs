@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use futures_util::StreamExt;
 use futures_util::future::{join_all, ready};
+use moongate_system::background::MovableFuture;
 use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 
@@ -27,8 +28,8 @@ use super::observer::ServerSpan;
 use super::request::receive_notification;
 use super::response_stream::{RequestInProgress, ResponseStream, StreamSupport, response_stream};
 use super::{
-    NO_BATCHES, PARSE_LIMITS, Server, batch_error, duplicate_id, finish_request, join_batch, large_messages,
-    malformed, response, stray_error, unknown_id,
+    MAX_INLINE_BYTES, NO_BATCHES, PARSE_LIMITS, Server, batch_error, duplicate_id, finish_request,
+    join_batch, malformed, response, stray_error, unknown_id,
 };
 
 /// One stdio peer: the session that it opened, if any, and its running requests.
@@ -103,7 +104,7 @@ impl StdioConnection {
 }
 
 /// A pending response. `None` means that the request was cancelled.
-type PendingLine = Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send>>;
+type PendingLine = MovableFuture<Option<Vec<u8>>>;
 
 /// The reply to a line. Messages have no line end.
 pub enum LineReply {
@@ -132,11 +133,8 @@ impl Server {
     /// Handles one line, without its end. Lines must be passed in the order of arrival; pending replies may be awaited
     /// in any order and concurrently.
     pub fn stdio_line(&self, connection: &Arc<StdioConnection>, line: &[u8]) -> LineReply {
-        let text = large_messages::read(line.len(), || MessageText::new(line));
-        self.stdio_incoming(
-            connection,
-            large_messages::read(line.len(), || jsonrpc::parse(&text, PARSE_LIMITS)),
-        )
+        let text = MessageText::new(line);
+        self.stdio_incoming(connection, jsonrpc::parse(&text, PARSE_LIMITS))
     }
 
     /// Handles a line above the transport's limit of `limit` bytes, of which only the outline is known.
@@ -226,15 +224,17 @@ impl Server {
         let id = request.id.clone();
         let started = self.start_stdio(connection, request, &running, streaming, &mut span);
         match span.instrument(started) {
-            Ok(RequestInProgress { started: StartedRequest::Ready(answer), .. }) => {
+            Ok(RequestInProgress { started: StartedRequest::Ready(answer), .. })
+                if answer.shared_bytes() <= MAX_INLINE_BYTES =>
+            {
                 LineReply::Ready(response(&id, &answer))
             }
             Ok(RequestInProgress {
                 started: StartedRequest::Pending(later),
                 side_messages: Some(side_messages),
             }) => LineReply::Stream(response_stream(later, side_messages, id, Some(running))),
-            Ok(RequestInProgress { started: begun, side_messages: None }) => {
-                LineReply::Pending(Box::pin(finish_request(begun, id, running)))
+            Ok(RequestInProgress { started: begun, .. }) => {
+                LineReply::Pending(MovableFuture::new(finish_request(begun, id, running)))
             }
             Err(error) => LineReply::Ready(response(&id, &RequestAnswer::Error(error))),
         }
@@ -352,7 +352,7 @@ fn count_reply(reply: LineReply, answers: Arc<UnsentAnswers>, caller: Caller) ->
 
 fn batch_reply(replies: Vec<CountedLine>) -> LineReply {
     let all = join_all(replies);
-    LineReply::Pending(Box::pin(async move {
+    LineReply::Pending(MovableFuture::new(async move {
         let (responses, _unsent): (Vec<_>, Vec<_>) = all.await.into_iter().flatten().unzip();
         (!responses.is_empty()).then(|| join_batch(responses))
     }))

@@ -20,7 +20,7 @@ use crate::mcp::ProtocolError;
 use crate::names::Principal;
 use crate::server::response_stream::OutgoingMessage;
 use crate::server::stdio::{LineReply, StdioConnection};
-use crate::server::{PARSE_LIMITS, Server, large_messages, unknown_id};
+use crate::server::{PARSE_LIMITS, Server, unknown_id};
 use crate::session::{SseEvent, random_id};
 use crate::unsent_answers::{UnsentAnswer, UnsentAnswers};
 
@@ -195,8 +195,8 @@ impl Server {
         let Some(client) = self.legacy_client(principal, id) else {
             return HttpReply::stray(&session_not_found());
         };
-        let text = large_messages::read(body.len(), || MessageText::new(body));
-        let incoming = match large_messages::read(body.len(), || jsonrpc::parse(&text, PARSE_LIMITS)) {
+        let text = MessageText::new(body);
+        let incoming = match jsonrpc::parse(&text, PARSE_LIMITS) {
             Err(error) => {
                 let unknown = unknown_id(client.connection.revision());
                 return HttpReply::malformed(error, client.connection.session().as_deref(), unknown);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
+use moongate_system::background::MovableFuture;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -27,14 +28,13 @@ use super::upgrade::{self, Upgraded};
 use super::{ClaimedRevision, HttpAnswer, HttpPost, HttpReply, StreamLifetime, refuse_body};
 use crate::names::Principal;
 use crate::server::headers::{self, Header, Headers, SESSION_ID_HEADER};
-use crate::server::large_messages;
 use crate::server::listen_streams::StreamEnds;
 use crate::server::observer::ServerSpan;
 use crate::server::request::{read_counted_params, receive_notification};
 use crate::server::response_stream::{RequestInProgress, StreamSupport, response_stream};
 use crate::server::{
-    NO_BATCHES, PARSE_LIMITS, Server, batch_error, duplicate_id, finish, finish_request, join_batch,
-    malformed, response, stray_error, unknown_id,
+    MAX_INLINE_BYTES, NO_BATCHES, PARSE_LIMITS, Server, batch_error, duplicate_id, finish, finish_request,
+    join_batch, malformed, response, stray_error, unknown_id,
 };
 
 impl Server {
@@ -47,8 +47,8 @@ impl Server {
         let unknown = unknown_id(claimed_revision.revision());
         let length = post.body.len();
         let turn = self.large_messages.wait(post.caller, length).await;
-        let text = large_messages::read(length, || MessageText::new(post.body));
-        match large_messages::read(length, || jsonrpc::parse(&text, PARSE_LIMITS)) {
+        let text = MessageText::new(post.body);
+        match jsonrpc::parse(&text, PARSE_LIMITS) {
             Err(error) => {
                 let session = self.session(&post.caller.principal(), post.headers, claimed_revision).ok();
                 HttpReply::malformed(error, session.as_deref(), unknown).into()
@@ -163,9 +163,14 @@ impl Server {
                     upgrade::stateless(messages, &request.id, lifetime).await
                 }
                 Ok(RequestInProgress { started: begun, .. }) => {
-                    let answer = finish(begun).await;
-                    let reply = HttpReply::new(answer.status(), response(&request.id, &answer));
-                    reply.counted(&self.unsent_answers, caller).into()
+                    let (answers, caller) = (Arc::clone(&self.unsent_answers), caller.clone());
+                    let id = request.id.clone();
+                    // Rendered and counted without a wait after the call.
+                    let finished = MovableFuture::new(async move {
+                        let answer = finish(begun).await;
+                        HttpReply::new(answer.status(), response(&id, &answer)).counted(&answers, &caller)
+                    });
+                    finished.await.into()
                 }
                 Err(error) => {
                     HttpReply::new(error.status, response(&request.id, &RequestAnswer::Error(error))).into()
@@ -284,14 +289,18 @@ impl Server {
                     Upgraded::Stopping => response(id, &RequestAnswer::Error(stopping())),
                 }
             }
-            Ok(RequestInProgress { started: StartedRequest::Ready(answer), .. }) => response(id, &answer),
+            Ok(RequestInProgress { started: StartedRequest::Ready(answer), .. })
+                if answer.shared_bytes() <= MAX_INLINE_BYTES =>
+            {
+                response(id, &answer)
+            }
             Ok(RequestInProgress { started: begun, .. }) => {
                 let (answers, caller) = (Arc::clone(&self.unsent_answers), session.caller().clone());
                 let finished = finish_request(begun, id.clone(), running);
                 // Counted without a wait after the call: the call's slot lets the next one run.
                 let finished =
                     finished.map(move |body| Some(HttpReply::new(200, body?).counted(&answers, &caller)));
-                match tokio::spawn(finished).await {
+                match tokio::spawn(MovableFuture::new(finished)).await {
                     Ok(Some(reply)) => return reply.into(),
                     Ok(None) => response(id, &RequestAnswer::Error(ProtocolError::cancelled())),
                     Err(_) => response(id, &RequestAnswer::Error(stopping())),
@@ -319,8 +328,7 @@ impl Server {
         if claimed_revision.is_stateless() {
             return refuse(NO_BATCHES);
         }
-        let length = post.body.len();
-        if let Some(why) = large_messages::read(length, || batch_error(&entries)) {
+        if let Some(why) = batch_error(&entries) {
             return refuse(why);
         }
         let session = match self.session(&post.caller.principal(), post.headers, claimed_revision) {
@@ -377,7 +385,7 @@ impl Server {
             }
         });
         // All entries are read before the first one starts.
-        let answers = large_messages::read(length, || answers.collect::<Vec<_>>());
+        let answers: Vec<_> = answers.collect();
         drop(turn);
         let replies = join_all(answers).await.into_iter().flatten();
         let (responses, unsent): (Vec<_>, Vec<_>) = replies.map(|reply| (reply.body, reply.unsent)).unzip();
