@@ -14,8 +14,8 @@ use moongate_model::cpu_time::{CpuTime, thread_cpu_time};
 /// The CPU time after which a call leaves the threads that serve requests.
 pub(crate) const MAX_SERVING_TIME: Duration = Duration::from_millis(2);
 
-/// The number of short calls after which a plugin's calls start on the threads that serve requests again.
-const SHORT_CALLS_AFTER_LONG: u8 = 16;
+/// The number of short calls that make up for a long one.
+const SHORT_CALLS_PER_LONG: u8 = 16;
 
 /// The CPU time that a call has used, and its limit.
 #[derive(Debug)]
@@ -68,17 +68,18 @@ impl<F: Future> Future for MeteredFuture<'_, F> {
 }
 
 /// Whether the last calls of a plugin were long. Its next call then starts on the background pool: a guest can't be
-/// interrupted while it fills its memory, and neither can the gateway while it copies a large result.
+/// interrupted while it fills its memory, and neither can the gateway while it copies a large result. One long call isn't
+/// enough, because the system can be slow for a moment.
 #[derive(Debug, Default)]
 pub(crate) struct RecentCalls {
-    /// The number of short calls that are left until calls start in place.
-    remaining: AtomicU8,
+    /// Rises with each long call and falls with each short one.
+    score: AtomicU8,
 }
 
 impl RecentCalls {
     /// True if the next call is expected to be long.
     pub(crate) fn were_long(&self) -> bool {
-        self.remaining.load(Ordering::Relaxed) > 0
+        self.score.load(Ordering::Relaxed) > SHORT_CALLS_PER_LONG
     }
 
     /// Records a call when the returned value is dropped. `used` is the call's CPU time.
@@ -87,14 +88,15 @@ impl RecentCalls {
     }
 
     fn add(&self, used: Duration) {
-        if used > MAX_SERVING_TIME {
-            self.remaining.store(SHORT_CALLS_AFTER_LONG, Ordering::Relaxed);
-            return;
-        }
-        let before = self.remaining.load(Ordering::Relaxed);
-        if before > 0 {
-            // Nothing is wrong if another call is recorded at the same time.
-            self.remaining.store(before - 1, Ordering::Relaxed);
+        let before = self.score.load(Ordering::Relaxed);
+        let after = if used > MAX_SERVING_TIME {
+            (before + SHORT_CALLS_PER_LONG).min(2 * SHORT_CALLS_PER_LONG)
+        } else {
+            before.saturating_sub(1)
+        };
+        if after != before {
+            // Another call that is recorded at the same time can be lost.
+            self.score.store(after, Ordering::Relaxed);
         }
     }
 }
@@ -136,12 +138,15 @@ mod tests {
             drop(recorded);
             recent.were_long()
         };
+        let long = MAX_SERVING_TIME * 2;
         assert!(!call(MAX_SERVING_TIME));
-        assert!(call(MAX_SERVING_TIME * 2));
-        for _ in 1..SHORT_CALLS_AFTER_LONG {
+        assert!(!call(long), "one long call isn't enough");
+        assert!(call(long));
+        assert!(call(long));
+        for _ in 1..SHORT_CALLS_PER_LONG {
             assert!(call(Duration::ZERO));
         }
         assert!(!call(Duration::ZERO));
-        assert!(!call(Duration::ZERO));
+        assert!(call(long));
     }
 }
