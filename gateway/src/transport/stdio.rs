@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use moongate_model::caller::Caller;
 use moongate_protocol::server::{LineReply, MAX_INLINE_BYTES, OutgoingMessage, Server, StdioConnection};
 use moongate_system::background;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -179,7 +180,7 @@ impl StdioPeer {
                 self.tap.received(&line);
                 if line.len() > MAX_INLINE_BYTES {
                     let (server, connection) = (Arc::clone(&self.server), Arc::clone(&self.connection));
-                    background::run(move || server.stdio_line(&connection, &line)).await
+                    background::run(&Caller::Local, move || server.stdio_line(&connection, &line)).await
                 } else {
                     self.server.stdio_line(&self.connection, &line)
                 }

@@ -6,25 +6,40 @@
 //! would have to be opened in the right one.
 //!
 //! A [`MovableFuture`] is polled in place until something in it calls [`move_to_background`]. Only then does it move, so
-//! short work costs no more than without the pool.
+//! short work costs no more than without the pool. The module `turns` decides what is polled next.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::thread::{self, available_parallelism};
 
 use async_task::{Builder, Task};
+use moongate_model::caller::Caller;
+use moongate_model::cpu_time::thread_cpu_time;
 use tokio::runtime::Handle;
+
+use self::turns::{OwnerAccounts, ReadyWork};
+
+mod turns;
+
+pub use self::turns::WorkOwner;
 
 /// The lowest priority that the system has for ordinary threads.
 #[cfg(target_os = "linux")]
 const LOWEST_PRIORITY: i32 = 19;
 
-/// Work that can be polled now, with the runtime that it comes from.
-type Runnable = async_task::Runnable<Option<Handle>>;
+/// What the pool knows of work.
+#[derive(Debug)]
+struct WorkInfo {
+    /// The runtime that it comes from.
+    runtime: Option<Handle>,
+    owner: Arc<OwnerAccounts>,
+}
+
+/// Work that can be polled now.
+type Runnable = async_task::Runnable<WorkInfo>;
 
 /// The place where this thread polls a future.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,12 +56,14 @@ enum PollPlace {
 
 thread_local! {
     static PLACE: Cell<PollPlace> = const { Cell::new(PollPlace::Fixed) };
+    /// The owner of the work that is leaving.
+    static OWNER: Cell<Option<Arc<OwnerAccounts>>> = const { Cell::new(None) };
 }
 
 /// The work that the pool's threads do.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct ReadyQueue {
-    ready: Mutex<VecDeque<Runnable>>,
+    ready: Mutex<ReadyWork<Runnable>>,
     pushed: Condvar,
 }
 
@@ -55,32 +72,33 @@ struct ReadyQueue {
 static POOL: LazyLock<Option<&'static ReadyQueue>> = LazyLock::new(start_threads);
 
 fn start_threads() -> Option<&'static ReadyQueue> {
-    static QUEUE: LazyLock<ReadyQueue> = LazyLock::new(ReadyQueue::default);
+    static QUEUE: ReadyQueue = ReadyQueue { ready: Mutex::new(ReadyWork::new()), pushed: Condvar::new() };
     let count = available_parallelism().map_or(1, usize::from);
     let started = (0..count).filter(|number| {
         let name = format!("moongate-bg-{number}"); // Linux cuts names after 15 bytes
         thread::Builder::new().name(name).spawn(|| QUEUE.work()).is_ok()
     });
-    (started.count() > 0).then_some(&*QUEUE)
+    (started.count() > 0).then_some(&QUEUE)
 }
 
 impl ReadyQueue {
     fn push(&self, work: Runnable) {
-        self.lock().push_back(work);
+        let rank = work.metadata().owner.rank();
+        self.lock().push(rank, work);
         self.pushed.notify_one();
     }
 
     fn pop(&self) -> Runnable {
         let mut ready = self.lock();
         loop {
-            if let Some(work) = ready.pop_front() {
+            if let Some(work) = ready.pop() {
                 return work;
             }
             ready = self.pushed.wait(ready).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Runnable>> {
+    fn lock(&self) -> MutexGuard<'_, ReadyWork<Runnable>> {
         self.ready.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -90,11 +108,14 @@ impl ReadyQueue {
         PLACE.set(PollPlace::Background);
         loop {
             let work = self.pop();
-            let runtime = work.metadata().clone();
+            let WorkInfo { runtime, owner } = work.metadata();
+            let (runtime, owner) = (runtime.clone(), Arc::clone(owner));
             let _context = runtime.as_ref().map(Handle::enter);
+            let started = thread_cpu_time();
             // A panic of a poll goes to the task that waits for the work. A panic can also come from the drop of cancelled
             // work, which nobody waits for.
             let _ = catch_unwind(AssertUnwindSafe(|| work.run()));
+            owner.add(thread_cpu_time().saturating_sub(started));
         }
     }
 }
@@ -113,7 +134,7 @@ pub struct MovableFuture<T>(State<T>);
 enum State<T> {
     InPlace(Pin<Box<dyn Future<Output = T> + Send>>),
     /// Dropping the task cancels it.
-    Moved(Task<T, Option<Handle>>),
+    Moved(Task<T, WorkInfo>),
     /// While it moves.
     Moving,
 }
@@ -139,10 +160,12 @@ impl<T: Send + 'static> MovableFuture<T> {
         let Some(pool) = *POOL else { return };
         match std::mem::replace(&mut self.0, State::Moving) {
             State::InPlace(future) => {
+                let info =
+                    WorkInfo { runtime: Handle::try_current().ok(), owner: OWNER.take().unwrap_or_default() };
                 let (work, task) = Builder::new()
                     .propagate_panic(true)
-                    .metadata(Handle::try_current().ok())
-                    .spawn(|_| future, |work| pool.push(work));
+                    .metadata(info)
+                    .spawn(|_| future, move |work| pool.push(work));
                 self.0 = State::Moved(task);
                 work.schedule();
             }
@@ -204,14 +227,16 @@ pub fn can_move() -> bool {
     PLACE.get() == PollPlace::Movable
 }
 
-/// Continues on the background pool. Continues in place if it is there already, or not in a [`MovableFuture`].
-pub async fn move_to_background() {
+/// Continues on the background pool, where the work counts for `owner`. Continues in place if it is there already, or not
+/// in a [`MovableFuture`].
+pub async fn move_to_background(owner: WorkOwner<'_>) {
     let mut asked = false;
     std::future::poll_fn(|context| {
         if asked || !can_move() {
             return Poll::Ready(());
         }
         asked = true;
+        OWNER.set(Some(Arc::new(OwnerAccounts::of(owner))));
         PLACE.set(PollPlace::Leaving);
         // For futures on the way that poll this one only if it woke them.
         context.waker().wake_by_ref();
@@ -220,15 +245,19 @@ pub async fn move_to_background() {
     .await;
 }
 
-/// Runs `work` on the background pool.
-pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    spawn(async move { work() }).await
+/// Runs `work` on the background pool, for a caller.
+pub async fn run<T: Send + 'static>(caller: &Caller, work: impl FnOnce() -> T + Send + 'static) -> T {
+    spawn(caller, async move { work() }).await
 }
 
-/// A future that moves to the background pool when it is first polled.
-pub fn spawn<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> MovableFuture<T> {
+/// A future that moves to the background pool when it is first polled, for a caller.
+pub fn spawn<T: Send + 'static>(
+    caller: &Caller,
+    future: impl Future<Output = T> + Send + 'static,
+) -> MovableFuture<T> {
+    let caller = caller.clone();
     MovableFuture::new(async move {
-        move_to_background().await;
+        move_to_background(WorkOwner { plugin: None, caller: Some(&caller) }).await;
         future.await
     })
 }

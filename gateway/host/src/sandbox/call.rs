@@ -14,7 +14,7 @@ use futures_util::FutureExt as _;
 use moongate_config::{InstancePolicy, PluginConfig};
 use moongate_model::call::{BusyReason, CallContext, CallError};
 use moongate_model::caller::Caller;
-use moongate_system::background::move_to_background;
+use moongate_system::background::{WorkOwner, move_to_background};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wasmtime::Store;
@@ -275,7 +275,8 @@ impl Sandbox {
             return Err(CallError::Cancelled.into());
         }
         if self.recent_calls.were_long() {
-            move_to_background().await;
+            let owner = WorkOwner { plugin: Some(&self.config.id), caller: Some(&context.caller) };
+            move_to_background(owner).await;
         }
         let Some(code) = self.code.code() else { return Err(CallError::Replaced.into()) };
         let _running = self.shared.ticker.running();

@@ -11,7 +11,7 @@ use std::time::Instant;
 use moongate_config::{Limits, PluginConfig};
 use moongate_model::call::CallContext;
 use moongate_model::caller::Caller;
-use moongate_system::background;
+use moongate_system::background::{self, WorkOwner};
 use wasmtime::component::ResourceTable;
 use wasmtime::{Engine, ResourceLimiter, Store, UpdateDeadline};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
@@ -184,13 +184,18 @@ pub(crate) fn new_store(
     store.set_hostcall_fuel(usize::try_from(limits.transfer.as_u64()).unwrap_or(usize::MAX));
     store.set_max_component_handles(limits.handles as usize);
     store.epoch_deadline_callback(|store| {
-        let meter = &store.data().cpu_meter;
-        let used = meter.used();
-        if used > meter.limit() {
+        let state = store.data();
+        let used = state.cpu_meter.used();
+        if used > state.cpu_meter.limit() {
             return Ok(UpdateDeadline::Interrupt);
         }
         if used > MAX_SERVING_TIME && background::can_move() {
-            return Ok(UpdateDeadline::YieldCustom(1, Box::pin(background::move_to_background())));
+            let (plugin, caller) = (state.config.id.clone(), state.contract.caller().clone());
+            let moved = async move {
+                let owner = WorkOwner { plugin: Some(&plugin), caller: Some(&caller) };
+                background::move_to_background(owner).await;
+            };
+            return Ok(UpdateDeadline::YieldCustom(1, Box::pin(moved)));
         }
         // Not the plain yield, which wakes the task at once: tokio would then check its timers and sockets only at
         // every 61st turn.

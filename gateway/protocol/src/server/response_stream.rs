@@ -9,7 +9,7 @@ use std::pin::Pin;
 
 use futures_util::FutureExt;
 use futures_util::stream::{self, Stream};
-use moongate_system::background::{MovableFuture, move_to_background};
+use moongate_system::background::{MovableFuture, WorkOwner, move_to_background};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -103,7 +103,7 @@ pub(super) async fn finish(begun: StartedRequest) -> RequestAnswer {
     match begun {
         StartedRequest::Ready(answer) => {
             if answer.shared_bytes() > MAX_INLINE_BYTES {
-                move_to_background().await;
+                move_to_background(WorkOwner::default()).await;
             }
             answer
         }

@@ -218,9 +218,9 @@ impl Endpoint {
                 let active = handle.map(ConnectionHandle::begin_request);
                 let memory = memory.into_share(); // until the answer is ready, because the body is kept as long
                 let answer = if body.len() > MAX_INLINE_BYTES {
-                    let (server, caller) = (Arc::clone(&self.server), caller.clone());
-                    let headers = head.headers.clone();
-                    background::spawn(async move {
+                    let server = Arc::clone(&self.server);
+                    let (owner, caller, headers) = (&caller, caller.clone(), head.headers.clone());
+                    background::spawn(owner, async move {
                         let headers = RequestHeaders(&headers);
                         let (caller, body, memory) = (&caller, &body, memory.as_ref());
                         server.post(HttpPost { caller, headers: &headers, body, memory, streaming }).await

@@ -96,7 +96,7 @@ impl Endpoint {
         memory.release(); // requests reserve theirs when they are read, which is now
         let reply = if body.len() > MAX_INLINE_BYTES {
             let (server, id) = (Arc::clone(&self.server), id.to_owned());
-            background::run(move || server.post_legacy_message(&principal, &id, &body)).await
+            background::run(&caller, move || server.post_legacy_message(&principal, &id, &body)).await
         } else {
             self.server.post_legacy_message(&principal, id, &body)
         };

@@ -1,9 +1,10 @@
 //! Tests of futures that move to the background pool, and of what they keep there.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
+use moongate_model::names::PluginId;
 use tokio::sync::{Notify, oneshot};
 
 use super::*;
@@ -29,7 +30,7 @@ async fn a_future_moves_when_it_asks_and_stays_there() {
         let before = is_in_background();
         tokio::task::yield_now().await;
         let still = is_in_background();
-        move_to_background().await;
+        move_to_background(WorkOwner::default()).await;
         let after = is_in_background();
         tokio::task::yield_now().await;
         [before, still, after, is_in_background()]
@@ -45,7 +46,7 @@ async fn a_future_that_never_asks_stays() {
         thread::current().id()
     });
     assert_eq!(polled_by.await, here);
-    move_to_background().await; // outside of a movable future
+    move_to_background(WorkOwner::default()).await; // outside of a movable future
     assert!(!is_in_background());
 }
 
@@ -53,7 +54,7 @@ async fn a_future_that_never_asks_stays() {
 async fn the_innermost_movable_future_moves() {
     let outer = MovableFuture::new(async {
         let inner = MovableFuture::new(async {
-            move_to_background().await;
+            move_to_background(WorkOwner::default()).await;
             is_in_background()
         });
         (inner.await, is_in_background())
@@ -64,7 +65,7 @@ async fn the_innermost_movable_future_moves() {
 #[tokio::test]
 async fn timers_tasks_and_blocking_work_stay_with_the_runtime() {
     let runtime = Handle::current().id();
-    let found = spawn(async move {
+    let found = spawn(&Caller::Local, async move {
         tokio::time::sleep(Duration::from_millis(1)).await;
         let spawned = tokio::spawn(async { (is_in_background(), Handle::current().id()) }).await.unwrap();
         let blocking = tokio::task::spawn_blocking(is_in_background).await.unwrap();
@@ -75,16 +76,16 @@ async fn timers_tasks_and_blocking_work_stay_with_the_runtime() {
 
 #[tokio::test]
 async fn a_panic_reaches_the_task_that_waits() {
-    let waiting = tokio::spawn(run(|| panic!("as this test wants")));
+    let waiting = tokio::spawn(run(&Caller::Local, || panic!("as this test wants")));
     assert!(waiting.await.unwrap_err().is_panic());
-    assert_eq!(run(|| 1).await, 1, "the pool's threads survive");
+    assert_eq!(run(&Caller::Local, || 1).await, 1, "the pool's threads survive");
 }
 
 #[tokio::test]
 async fn dropping_the_future_drops_it_on_the_pool() {
     let (dropped, is_dropped) = oneshot::channel();
     let (begin, begun) = oneshot::channel();
-    let waiting = tokio::spawn(spawn(async move {
+    let waiting = tokio::spawn(spawn(&Caller::Local, async move {
         let _guard = OnDrop(Some(dropped));
         let _ = begin.send(());
         std::future::pending::<()>().await;
@@ -98,7 +99,7 @@ async fn dropping_the_future_drops_it_on_the_pool() {
 async fn a_future_that_never_waits_is_dropped_after_its_present_poll() {
     let (dropped, is_dropped) = oneshot::channel();
     let (begin, begun) = oneshot::channel();
-    let waiting = tokio::spawn(spawn(async move {
+    let waiting = tokio::spawn(spawn(&Caller::Local, async move {
         let _guard = OnDrop(Some(dropped));
         let _ = begin.send(());
         loop {
@@ -115,7 +116,7 @@ async fn many_futures_take_turns() {
     let stop = Arc::new(AtomicBool::new(false));
     let endless = (0..16).map(|_| {
         let stop = Arc::clone(&stop);
-        tokio::spawn(spawn(async move {
+        tokio::spawn(spawn(&Caller::Local, async move {
             while !stop.load(Ordering::Relaxed) {
                 tokio::task::yield_now().await;
             }
@@ -123,7 +124,7 @@ async fn many_futures_take_turns() {
     });
     let endless: Vec<_> = endless.collect();
     for _ in 0..100 {
-        run(|| ()).await;
+        run(&Caller::Local, || ()).await;
     }
     stop.store(true, Ordering::Relaxed);
     for task in endless {
@@ -136,7 +137,7 @@ async fn wakes_from_other_threads_arrive() {
     let notify = Arc::new(Notify::new());
     let waits = Arc::clone(&notify);
     let (begin, begun) = oneshot::channel();
-    let waiting = tokio::spawn(spawn(async move {
+    let waiting = tokio::spawn(spawn(&Caller::Local, async move {
         let _ = begin.send(());
         waits.notified().await;
         is_in_background()
@@ -144,6 +145,40 @@ async fn wakes_from_other_threads_arrive() {
     begun.await.unwrap();
     notify.notify_one();
     assert!(waiting.await.unwrap());
+}
+
+/// Computes for about a millisecond of processor time.
+fn compute() {
+    let started = thread_cpu_time();
+    while thread_cpu_time() - started < Duration::from_millis(1) {}
+}
+
+#[tokio::test]
+async fn a_plugin_with_many_calls_leaves_half_of_the_time_to_another() {
+    let [busy, honest] = ["busy", "honest"].map(|name| PluginId::new(name).unwrap());
+    let polls = Arc::new(AtomicU32::new(0));
+    let work = |plugin: &PluginId, count: u32, polls: &Arc<AtomicU32>| {
+        let (plugin, polls) = (plugin.clone(), Arc::clone(polls));
+        tokio::spawn(MovableFuture::new(async move {
+            move_to_background(WorkOwner { plugin: Some(&plugin), caller: Some(&Caller::Local) }).await;
+            for _ in 0..count {
+                compute();
+                polls.fetch_add(1, Ordering::Relaxed);
+                tokio::task::yield_now().await;
+            }
+        }))
+    };
+    let many: Vec<_> = (0..16).map(|_| work(&busy, u32::MAX, &polls)).collect();
+    while polls.load(Ordering::Relaxed) < 100 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let before = polls.load(Ordering::Relaxed);
+    work(&honest, 50, &Arc::default()).await.unwrap();
+    let meanwhile = polls.load(Ordering::Relaxed) - before;
+    many.iter().for_each(tokio::task::JoinHandle::abort);
+    // Each thread polls one of them while it polls the other. In turns without accounts, it would be 16 of them.
+    let threads = u32::try_from(available_parallelism().unwrap().get()).unwrap();
+    assert!(meanwhile < 50 * 2 * threads, "{meanwhile}");
 }
 
 #[cfg(target_os = "linux")]
@@ -154,6 +189,6 @@ async fn its_threads_have_the_lowest_priority() {
         let fields = stat.rsplit(')').next().unwrap().split_whitespace();
         fields.skip(16).map(str::to_owned).next().unwrap()
     };
-    assert_eq!(run(niceness).await, "19");
+    assert_eq!(run(&Caller::Local, niceness).await, "19");
     assert_ne!(niceness(), "19");
 }
