@@ -1,5 +1,7 @@
 //! Grants, limits and isolation of plugins.
 
+#[cfg(target_os = "linux")]
+mod background;
 mod checks;
 #[cfg(unix)]
 mod directories;

@@ -94,9 +94,10 @@ impl WasmPlugin {
     where
         C: GuestCall<Output = Result<G, types::Failure>>,
     {
+        let recorded = self.sandbox.recent_calls.record(Arc::clone(&context.cpu_time));
         let output = self.sandbox.call(context, call).await?;
         let given = output.map_err(|failure| CallError::Refused(convert::failure(failure)))?;
-        convert(given).map_err(|error| CallError::InvalidOutput(error.to_string()))
+        recorded.meter(|| convert(given)).map_err(|error| CallError::InvalidOutput(error.to_string()))
     }
 }
 

@@ -97,6 +97,15 @@ impl RequestAnswer {
         render::render(&serde_json::json!({})).into()
     }
 
+    /// The length of a shared result, in bytes. Zero for other answers.
+    #[must_use]
+    pub fn shared_bytes(&self) -> usize {
+        match self {
+            Self::Shared(result) => result.get().len(),
+            Self::Result(_) | Self::ToolError(_) | Self::Error(_) => 0,
+        }
+    }
+
     /// The HTTP status in a stateless revision.
     #[must_use]
     pub fn status(&self) -> u16 {

@@ -36,6 +36,7 @@ pub use crate::session::SseEvent;
 pub use headers::fuzz_headers;
 pub use headers::{Header, Headers};
 pub use http::{EventStream, HttpAnswer, HttpGet, HttpPost, HttpReply, LegacySseConnection, StreamLifetime};
+pub use large_messages::MAX_INLINE_BYTES;
 pub use memory_budget::{RequestBodyMemory, TOO_MANY_LARGE_REQUESTS, TooManyLargeRequests};
 pub use response_stream::{OutgoingMessage, ResponseStream, StreamSupport};
 pub use stdio::{LineReply, StdioConnection};

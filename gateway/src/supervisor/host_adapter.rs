@@ -6,6 +6,7 @@ use std::time::Duration;
 use moongate_config::{Diagnostic, PluginConfig};
 use moongate_host::{LoadError, PathOrigin, ReadFailure, WasmHost, WasmPlugin};
 use moongate_model::names::Digest;
+use moongate_system::background::MovableFuture;
 
 use super::plugin_host::{CandidateFile, LoadFailure, LoadFuture, LoadedCode, PluginHost, Recovery};
 
@@ -39,10 +40,10 @@ impl CandidateFile for WasmComponentFile {
 
     fn load(self: Box<Self>, config: Arc<PluginConfig>) -> LoadFuture<Arc<dyn LoadedCode>> {
         let Self { host, component } = *self;
-        Box::pin(async move {
+        Box::pin(MovableFuture::new(async move {
             let loaded = host.load(Arc::clone(&config), component).await;
             Ok(loaded.map_err(|error| load_failure(&config, &error))? as Arc<dyn LoadedCode>)
-        })
+        }))
     }
 }
 
@@ -52,11 +53,11 @@ impl LoadedCode for WasmPlugin {
     }
 
     fn describe_again(self: Arc<Self>) -> LoadFuture<Arc<dyn LoadedCode>> {
-        Box::pin(async move {
+        Box::pin(MovableFuture::new(async move {
             let described = Self::describe_again(&self).await;
             let described = described.map_err(|error| load_failure(self.config(), &error))?;
             Ok(Arc::new(described) as Arc<dyn LoadedCode>)
-        })
+        }))
     }
 
     fn retire(&self, delay: Duration) {

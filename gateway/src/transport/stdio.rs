@@ -13,7 +13,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use moongate_protocol::server::{LineReply, OutgoingMessage, Server, StdioConnection};
+use moongate_model::caller::Caller;
+use moongate_protocol::server::{LineReply, MAX_INLINE_BYTES, OutgoingMessage, Server, StdioConnection};
+use moongate_system::background;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinHandle, JoinSet};
@@ -176,7 +178,12 @@ impl StdioPeer {
         let reply = match frame {
             LineFrame::Line(line) => {
                 self.tap.received(&line);
-                self.server.stdio_line(&self.connection, &line)
+                if line.len() > MAX_INLINE_BYTES {
+                    let (server, connection) = (Arc::clone(&self.server), Arc::clone(&self.connection));
+                    background::run(&Caller::Local, move || server.stdio_line(&connection, &line)).await
+                } else {
+                    self.server.stdio_line(&self.connection, &line)
+                }
             }
             LineFrame::TooLong(outline) => {
                 self.tap.oversized(MAX_LINE_BYTES);

@@ -1,5 +1,7 @@
 //! Operating system services for the host and the gateway.
 
+// Threads of the lowest priority, for long work.
+pub mod background;
 // A limit on blocking work that can hang.
 pub mod blocking;
 // The memory that the process may use.

@@ -23,6 +23,13 @@ pub(crate) fn spin_forever() {
     }
 }
 
+/// Computes for some tens of milliseconds.
+pub(crate) fn compute() {
+    for count in 0..50_000_000_u32 {
+        black_box(count);
+    }
+}
+
 /// Computes and calls the host forever.
 pub(crate) fn burn_cpu(ctx: &Context) {
     loop {

@@ -14,12 +14,13 @@ use futures_util::FutureExt as _;
 use moongate_config::{InstancePolicy, PluginConfig};
 use moongate_model::call::{BusyReason, CallContext, CallError};
 use moongate_model::caller::Caller;
+use moongate_system::background::{WorkOwner, move_to_background};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
-use super::cpu_meter::{CpuMeter, MeteredFuture};
+use super::cpu_meter::{CpuMeter, MeteredFuture, RecentCalls};
 use super::guest_memory::GuestMemory;
 use super::instance_pool::{self, IdlePolicy, InstancePool, PluginPool};
 use super::store::{self, StoreDeps, StoreError, StoreState};
@@ -118,6 +119,8 @@ pub(crate) struct Sandbox {
     pub(crate) sender: Arc<RequestSender>,
     /// Its idle instances.
     pub(crate) pool: PluginPool<PooledInstance>,
+    /// Whether its calls start on the background pool.
+    pub(crate) recent_calls: Arc<RecentCalls>,
     pub(crate) shared: Arc<HostResources>,
 }
 
@@ -181,6 +184,7 @@ impl Sandbox {
             logged_warnings: Arc::default(),
             sender,
             pool,
+            recent_calls: Arc::default(),
             config,
             shared,
         }
@@ -197,6 +201,7 @@ impl Sandbox {
             logged_warnings: warned,
             sender,
             pool: _,
+            recent_calls,
             shared,
         } = self;
         let (disk, log, warned, sender) = if Arc::ptr_eq(before, &config) {
@@ -216,6 +221,7 @@ impl Sandbox {
             logged_warnings: warned,
             sender,
             pool,
+            recent_calls: Arc::clone(recent_calls),
             shared: Arc::clone(shared),
         }
     }
@@ -267,6 +273,10 @@ impl Sandbox {
         let cancel = context.cancel.clone();
         if cancel.is_cancelled() {
             return Err(CallError::Cancelled.into());
+        }
+        if self.recent_calls.were_long() {
+            let owner = WorkOwner { plugin: Some(&self.config.id), caller: Some(&context.caller) };
+            move_to_background(owner).await;
         }
         let Some(code) = self.code.code() else { return Err(CallError::Replaced.into()) };
         let _running = self.shared.ticker.running();

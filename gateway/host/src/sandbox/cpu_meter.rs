@@ -5,11 +5,17 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use moongate_model::cpu_time::{CpuTime, thread_cpu_time};
+
+/// The CPU time after which a call leaves the threads that serve requests.
+pub(crate) const MAX_SERVING_TIME: Duration = Duration::from_millis(2);
+
+/// The number of short calls that make up for a long one.
+const SHORT_CALLS_PER_LONG: u8 = 16;
 
 /// The CPU time that a call has used, and its limit.
 #[derive(Debug)]
@@ -26,10 +32,15 @@ impl CpuMeter {
         Arc::new(Self { limit, used, poll_start: AtomicU64::new(0) })
     }
 
-    /// True if the call exceeded its limit. Must be called during a poll.
-    pub(crate) fn is_exhausted(&self) -> bool {
+    /// The time so far. Must be called during a poll.
+    pub(crate) fn used(&self) -> Duration {
         let poll_start = Duration::from_nanos(self.poll_start.load(Ordering::Relaxed));
-        self.used.used() + thread_cpu_time().saturating_sub(poll_start) > self.limit
+        self.used.used() + thread_cpu_time().saturating_sub(poll_start)
+    }
+
+    /// The limit.
+    pub(crate) fn limit(&self) -> Duration {
+        self.limit
     }
 
     fn start_poll(&self) -> Duration {
@@ -53,5 +64,89 @@ impl<F: Future> Future for MeteredFuture<'_, F> {
         let polled = self.inner.as_mut().poll(context);
         self.meter.used.add(thread_cpu_time().saturating_sub(before));
         polled
+    }
+}
+
+/// Whether the last calls of a plugin were long. Its next call then starts on the background pool: a guest can't be
+/// interrupted while it fills its memory, and neither can the gateway while it copies a large result. One long call isn't
+/// enough, because the system can be slow for a moment.
+#[derive(Debug, Default)]
+pub(crate) struct RecentCalls {
+    /// Rises with each long call and falls with each short one.
+    score: AtomicU8,
+}
+
+impl RecentCalls {
+    /// True if the next call is expected to be long.
+    pub(crate) fn were_long(&self) -> bool {
+        self.score.load(Ordering::Relaxed) > SHORT_CALLS_PER_LONG
+    }
+
+    /// Records a call when the returned value is dropped. `used` is the call's CPU time.
+    pub(crate) fn record(&self, used: Arc<CpuTime>) -> RecordedCall<'_> {
+        RecordedCall { recent: self, before: used.used(), used }
+    }
+
+    fn add(&self, used: Duration) {
+        let before = self.score.load(Ordering::Relaxed);
+        let after = if used > MAX_SERVING_TIME {
+            (before + SHORT_CALLS_PER_LONG).min(2 * SHORT_CALLS_PER_LONG)
+        } else {
+            before.saturating_sub(1)
+        };
+        if after != before {
+            // Another call that is recorded at the same time can be lost.
+            self.score.store(after, Ordering::Relaxed);
+        }
+    }
+}
+
+/// See [`RecentCalls::record`].
+pub(crate) struct RecordedCall<'a> {
+    recent: &'a RecentCalls,
+    before: Duration,
+    used: Arc<CpuTime>,
+}
+
+impl RecordedCall<'_> {
+    /// Runs a part of the call that isn't metered otherwise.
+    pub(crate) fn meter<T>(&self, work: impl FnOnce() -> T) -> T {
+        let before = thread_cpu_time();
+        let done = work();
+        self.used.add(thread_cpu_time().saturating_sub(before));
+        done
+    }
+}
+
+impl Drop for RecordedCall<'_> {
+    fn drop(&mut self) {
+        self.recent.add(self.used.used().saturating_sub(self.before));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_start_in_place_again_after_enough_short_ones() {
+        let recent = RecentCalls::default();
+        let call = |used| {
+            let time = Arc::default();
+            let recorded = recent.record(Arc::clone(&time));
+            time.add(used);
+            drop(recorded);
+            recent.were_long()
+        };
+        let long = MAX_SERVING_TIME * 2;
+        assert!(!call(MAX_SERVING_TIME));
+        assert!(!call(long), "one long call isn't enough");
+        assert!(call(long));
+        assert!(call(long));
+        for _ in 1..SHORT_CALLS_PER_LONG {
+            assert!(call(Duration::ZERO));
+        }
+        assert!(!call(Duration::ZERO));
+        assert!(call(long));
     }
 }

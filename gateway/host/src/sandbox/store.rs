@@ -11,6 +11,7 @@ use std::time::Instant;
 use moongate_config::{Limits, PluginConfig};
 use moongate_model::call::CallContext;
 use moongate_model::caller::Caller;
+use moongate_system::background::{self, WorkOwner};
 use wasmtime::component::ResourceTable;
 use wasmtime::{Engine, ResourceLimiter, Store, UpdateDeadline};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
@@ -21,7 +22,7 @@ use crate::diagnostics::output::CapturedOutput;
 use crate::diagnostics::plugin_log::PluginLog;
 use crate::engine;
 use crate::sandbox::call::PooledInstance;
-use crate::sandbox::cpu_meter::CpuMeter;
+use crate::sandbox::cpu_meter::{CpuMeter, MAX_SERVING_TIME};
 use crate::sandbox::guest_memory::InstanceMemory;
 use crate::sandbox::open_files;
 use crate::sandbox::quota::{ByteQuota, CountQuota};
@@ -183,8 +184,18 @@ pub(crate) fn new_store(
     store.set_hostcall_fuel(usize::try_from(limits.transfer.as_u64()).unwrap_or(usize::MAX));
     store.set_max_component_handles(limits.handles as usize);
     store.epoch_deadline_callback(|store| {
-        if store.data().cpu_meter.is_exhausted() {
+        let state = store.data();
+        let used = state.cpu_meter.used();
+        if used > state.cpu_meter.limit() {
             return Ok(UpdateDeadline::Interrupt);
+        }
+        if used > MAX_SERVING_TIME && background::can_move() {
+            let (plugin, caller) = (state.config.id.clone(), state.contract.caller().clone());
+            let moved = async move {
+                let owner = WorkOwner { plugin: Some(&plugin), caller: Some(&caller) };
+                background::move_to_background(owner).await;
+            };
+            return Ok(UpdateDeadline::YieldCustom(1, Box::pin(moved)));
         }
         // Not the plain yield, which wakes the task at once: tokio would then check its timers and sockets only at
         // every 61st turn.

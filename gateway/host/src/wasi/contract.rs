@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use moongate_config::{ClientFeature, PluginConfig};
 use moongate_model::call::{CallContext, GrantFix, LogLevel};
+use moongate_model::caller::Caller;
 use moongate_model::json::Json;
 use moongate_model::names::PluginId;
 use tokio_util::sync::CancellationToken;
@@ -56,6 +57,11 @@ struct ProgressState {
 }
 
 impl ContractState {
+    /// The caller of the running call.
+    pub(crate) fn caller(&self) -> &Caller {
+        &self.context.caller
+    }
+
     pub(crate) fn new(
         config: Arc<PluginConfig>,
         plugin_log: Arc<PluginLog>,

@@ -3,6 +3,9 @@
 //! A check can take seconds, so it runs neither on the threads that handle requests nor on those that read files. There
 //! are as many of these threads as processors, and callers get them by turns. A single caller leaves one of them to others,
 //! if there are several. A check that waits belongs to a call with its permit, which bounds their number.
+//!
+//! The threads have the lowest priority, like those of the background pool. They aren't the same, because a check can't be
+//! interrupted: two of them would keep all long calls from running.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
@@ -10,6 +13,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use moongate_model::caller_budget::CallerBudget;
+use moongate_system::background::lower_thread_priority;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -131,7 +135,9 @@ fn thread_count() -> usize {
 }
 
 fn start_threads() -> Option<ThreadPool> {
-    let threads =
-        ThreadPoolBuilder::new().num_threads(thread_count()).thread_name(|n| format!("moongate-check-{n}"));
+    let threads = ThreadPoolBuilder::new()
+        .num_threads(thread_count())
+        .thread_name(|number| format!("moongate-check-{number}"))
+        .start_handler(|_| lower_thread_priority());
     threads.build().inspect_err(|error| tracing::error!("can't start the threads for checks: {error}")).ok()
 }

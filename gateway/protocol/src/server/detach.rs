@@ -7,6 +7,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use moongate_system::background::MovableFuture;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
@@ -45,7 +46,7 @@ impl Drop for DetachOnDrop {
         self.cancel.cancel();
         // While the runtime shuts down, there is no time left for cleanup.
         if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(call);
+            runtime.spawn(MovableFuture::new(call));
         }
     }
 }

@@ -17,8 +17,8 @@ use crate::mcp::{
 };
 use crate::session::{InFlightRequests, PendingRequests, QuestionBudget, RunningRequest, Session};
 
+use super::Server;
 use super::response_stream::{RequestInProgress, StreamSupport};
-use super::{Server, large_messages};
 
 /// Parses the parameters of a request whose memory is already counted. They hold its share until they are dropped.
 ///
@@ -28,8 +28,7 @@ pub(super) fn read_counted_params(
     request: &Request<'_>,
     share: Option<Arc<BudgetShare>>,
 ) -> Result<Params, ProtocolError> {
-    let length = request.params.map_or(0, |params| params.get().len());
-    let params = large_messages::read(length, || Params::read(request.params))?;
+    let params = Params::read(request.params)?;
     Ok(match share {
         Some(share) => params.with_memory(share),
         None => params,

@@ -9,6 +9,7 @@ use std::pin::Pin;
 
 use futures_util::FutureExt;
 use futures_util::stream::{self, Stream};
+use moongate_system::background::{MovableFuture, WorkOwner, move_to_background};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -18,6 +19,7 @@ use crate::mcp::{Method, PendingAnswer, ProtocolError, RequestAnswer, SideMessag
 use crate::session::RunningRequest;
 use crate::unread_responses::CountedMessage;
 
+use super::MAX_INLINE_BYTES;
 use super::ResponseRenderer;
 use super::detach::DetachOnDrop;
 
@@ -99,10 +101,16 @@ impl RequestInProgress {
     }
 }
 
-/// Waits for the answer. A panic becomes an error response with the request's id.
+/// Waits for the answer. A panic becomes an error response with the request's id. The response with a large shared answer
+/// is rendered on the background pool. Until then, the answer takes no memory of its own.
 pub(super) async fn finish(begun: StartedRequest) -> RequestAnswer {
     match begun {
-        StartedRequest::Ready(answer) => answer,
+        StartedRequest::Ready(answer) => {
+            if answer.shared_bytes() > MAX_INLINE_BYTES {
+                move_to_background(WorkOwner::default()).await;
+            }
+            answer
+        }
         StartedRequest::Pending(later) => catch_panic(later).await,
     }
 }
@@ -142,7 +150,7 @@ pub(super) fn response_stream(
     responses: ResponseRenderer,
 ) -> ResponseStream {
     let state = ResponseState {
-        answer: Some(Box::pin(catch_panic(later))),
+        answer: Some(MovableFuture::new(catch_panic(later))),
         unread,
         side_messages,
         remaining: VecDeque::new(),
@@ -158,7 +166,7 @@ pub(super) fn response_stream(
 
 struct ResponseState {
     /// `None` once the answer is in `remaining`.
-    answer: Option<PendingAnswer>,
+    answer: Option<MovableFuture<RequestAnswer>>,
     /// [`Unread::Pause`] once the request runs in a task of its own.
     unread: Unread,
     side_messages: mpsc::Receiver<SideMessage>,
@@ -207,7 +215,7 @@ impl ResponseState {
         }
         let Some(answer) = self.answer.take() else { return };
         let task = AbortOnDropHandle::new(tokio::spawn(answer));
-        self.answer = Some(Box::pin(task.map(|ended| ended.unwrap_or_else(|_| stopping()))));
+        self.answer = Some(MovableFuture::new(task.map(|ended| ended.unwrap_or_else(|_| stopping()))));
     }
 }
 

@@ -1,10 +1,10 @@
 //! Messages over stdio: both eras share one process and one id space.
 
-use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
 use futures_util::StreamExt;
 use futures_util::future::join_all;
+use moongate_system::background::MovableFuture;
 use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 
@@ -27,8 +27,8 @@ use super::observer::ServerSpan;
 use super::request::receive_notification;
 use super::response_stream::{RequestInProgress, ResponseStream, StreamSupport, Unread, response_stream};
 use super::{
-    NO_BATCHES, PARSE_LIMITS, Server, batch_error, duplicate_id, finish_request, join_batch, large_messages,
-    malformed, response, stray_error, unknown_id,
+    MAX_INLINE_BYTES, NO_BATCHES, PARSE_LIMITS, Server, batch_error, duplicate_id, finish_request,
+    join_batch, malformed, response, stray_error, unknown_id,
 };
 
 /// One stdio peer: the session that it opened, if any, and its running requests.
@@ -103,7 +103,7 @@ impl StdioConnection {
 }
 
 /// A pending response. `None` means that the request was cancelled.
-type PendingLine = Pin<Box<dyn Future<Output = Option<CountedMessage>> + Send>>;
+type PendingLine = MovableFuture<Option<CountedMessage>>;
 
 /// The reply to a line. Messages have no line end.
 pub enum LineReply {
@@ -132,11 +132,8 @@ impl Server {
     /// Handles one line, without its end. Lines must be passed in the order of arrival; pending replies may be awaited
     /// in any order and concurrently.
     pub fn stdio_line(&self, connection: &Arc<StdioConnection>, line: &[u8]) -> LineReply {
-        let text = large_messages::read(line.len(), || MessageText::new(line));
-        self.stdio_incoming(
-            connection,
-            large_messages::read(line.len(), || jsonrpc::parse(&text, PARSE_LIMITS)),
-        )
+        let text = MessageText::new(line);
+        self.stdio_incoming(connection, jsonrpc::parse(&text, PARSE_LIMITS))
     }
 
     /// Handles a line above the transport's limit of `limit` bytes, of which only the outline is known.
@@ -224,7 +221,9 @@ impl Server {
         let responses = self.responses_to(&connection.caller);
         let started = self.start_stdio(connection, request, &running, streaming, &mut span);
         match span.instrument(started) {
-            Ok(RequestInProgress { started: StartedRequest::Ready(answer), .. }) => {
+            Ok(RequestInProgress { started: StartedRequest::Ready(answer), .. })
+                if answer.shared_bytes() <= MAX_INLINE_BYTES =>
+            {
                 LineReply::Ready(responses.response(&id, answer))
             }
             Ok(RequestInProgress {
@@ -234,8 +233,8 @@ impl Server {
                 let unread = Unread::of(&request.method);
                 LineReply::Stream(response_stream(later, side_messages, id, Some(running), unread, responses))
             }
-            Ok(RequestInProgress { started: begun, side_messages: None }) => {
-                LineReply::Pending(Box::pin(finish_request(begun, id, running, responses)))
+            Ok(RequestInProgress { started: begun, .. }) => {
+                LineReply::Pending(MovableFuture::new(finish_request(begun, id, running, responses)))
             }
             Err(error) => LineReply::Ready(response(&id, RequestAnswer::Error(error))),
         }
@@ -336,7 +335,7 @@ fn batch_reply(replies: Vec<LineReply>, is_counted: bool) -> LineReply {
         Some(if is_counted { message } else { message.uncounted() })
     });
     let all = join_all(all.collect::<Vec<_>>());
-    LineReply::Pending(Box::pin(async move {
+    LineReply::Pending(MovableFuture::new(async move {
         let responses: Vec<_> = all.await.into_iter().flatten().collect();
         (!responses.is_empty()).then(|| join_batch(responses).into())
     }))

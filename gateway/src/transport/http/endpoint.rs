@@ -17,8 +17,10 @@ use moongate_config::HttpConfig;
 use moongate_model::caller::Caller;
 use moongate_model::names::Principal;
 use moongate_protocol::server::{
-    Header, Headers, HttpAnswer, HttpGet, HttpPost, HttpReply, RequestBodyMemory, Server, SseEvent,
+    Header, Headers, HttpAnswer, HttpGet, HttpPost, HttpReply, MAX_INLINE_BYTES, RequestBodyMemory, Server,
+    SseEvent,
 };
+use moongate_system::background;
 
 use crate::metrics::Metrics;
 use crate::transport::http::auth::TokenAuthenticator;
@@ -212,14 +214,20 @@ impl Endpoint {
                 let handle = head.extensions.get::<ConnectionHandle>();
                 let active = handle.map(ConnectionHandle::begin_request);
                 let memory = memory.into_share(); // until the answer is ready, because the body is kept as long
-                let post = HttpPost {
-                    caller: &caller,
-                    headers: &headers,
-                    body: &body,
-                    memory: memory.as_ref(),
-                    streaming,
+                let answer = if body.len() > MAX_INLINE_BYTES {
+                    let server = Arc::clone(&self.server);
+                    let (owner, caller, headers) = (&caller, caller.clone(), head.headers.clone());
+                    background::spawn(owner, async move {
+                        let headers = RequestHeaders(&headers);
+                        let (caller, body, memory) = (&caller, &body, memory.as_ref());
+                        server.post(HttpPost { caller, headers: &headers, body, memory, streaming }).await
+                    })
+                    .await
+                } else {
+                    let (caller, body, memory) = (&caller, &body, memory.as_ref());
+                    self.server.post(HttpPost { caller, headers: &headers, body, memory, streaming }).await
                 };
-                Ok(match self.server.post(post).await {
+                Ok(match answer {
                     HttpAnswer::Whole(reply) => self.respond(reply, format, &tap),
                     HttpAnswer::Events(events) => {
                         let slot = StreamConnection::new(events.lifetime(), handle, active);

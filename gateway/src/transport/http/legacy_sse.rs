@@ -7,7 +7,8 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{Method, request};
 use axum::response::Response;
-use moongate_protocol::server::{LegacySseConnection, StreamSupport};
+use moongate_protocol::server::{LegacySseConnection, MAX_INLINE_BYTES, StreamSupport};
+use moongate_system::background;
 
 use crate::transport::http::body::{self, MessageBody, ResponseFormat};
 use crate::transport::http::connections::ConnectionHandle;
@@ -93,7 +94,15 @@ impl Endpoint {
             }
         };
         tap.received(&body);
-        let reply = self.server.post_legacy_message(&principal, id, &body, memory).await;
+        let reply = if body.len() > MAX_INLINE_BYTES {
+            let (server, id) = (Arc::clone(&self.server), id.to_owned());
+            background::spawn(&caller, async move {
+                server.post_legacy_message(&principal, &id, &body, memory).await
+            })
+            .await
+        } else {
+            self.server.post_legacy_message(&principal, id, &body, memory).await
+        };
         Ok(self.respond(reply, ResponseFormat::Json, &tap))
     }
 }

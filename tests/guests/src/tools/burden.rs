@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use moongate_sdk::prelude::*;
 
-use crate::{resources, wild};
+use crate::{asks, resources, wild};
 
 /// Tools that use up resources.
 #[derive(Debug, Default)]
@@ -22,6 +22,23 @@ impl Burden {
     #[tool]
     fn burn_cpu(&self, ctx: &Context) {
         resources::burn_cpu(ctx);
+    }
+
+    /// Compute for a while, then `return`, `report` progress and loop forever, `ask` for a name, or `panic`. For calls that
+    /// continue on the background pool.
+    #[tool]
+    fn compute_then(&self, ctx: &Context, action: &str) -> Result<String, ToolError> {
+        resources::compute();
+        match action {
+            "ask" => asks::name(ctx),
+            "panic" => panic!("the zoo panics on request"),
+            "report" => {
+                progress::report(0.0, 1.0);
+                resources::spin_forever();
+                Ok(String::new()) // never
+            }
+            _ => Ok("computed".to_owned()),
+        }
     }
 
     /// Sleep for a very long time. For the limit of wall-clock time.

@@ -34,7 +34,11 @@ fn costly_plugin(set: impl FnOnce(&mut crate::policy::PluginPolicy)) -> CatalogP
             ..ToolResult::default()
         })))
     }));
-    fake.into_catalog_plugin(set)
+    fake.into_catalog_plugin(|policy| {
+        // The threads that check get little time on a busy machine.
+        policy.timeout = Duration::from_secs(60 * 60);
+        set(policy);
+    })
 }
 
 #[tokio::test(start_paused = true)]

@@ -20,7 +20,7 @@ use crate::mcp::ProtocolError;
 use crate::names::Principal;
 use crate::server::response_stream::OutgoingMessage;
 use crate::server::stdio::{LineReply, StdioConnection};
-use crate::server::{PARSE_LIMITS, RequestBodyMemory, Server, large_messages, unknown_id};
+use crate::server::{PARSE_LIMITS, RequestBodyMemory, Server, unknown_id};
 use crate::session::{SseEvent, random_id};
 use crate::unread_responses::{CountedMessage, UnreadResponses};
 
@@ -200,8 +200,8 @@ impl Server {
         };
         let _turn = self.large_messages.wait(&client.caller, body.len()).await;
         memory.release(); // requests reserve theirs when they are read, which is now
-        let text = large_messages::read(body.len(), || MessageText::new(body));
-        let incoming = match large_messages::read(body.len(), || jsonrpc::parse(&text, PARSE_LIMITS)) {
+        let text = MessageText::new(body);
+        let incoming = match jsonrpc::parse(&text, PARSE_LIMITS) {
             Err(error) => {
                 let unknown = unknown_id(client.connection.revision());
                 return HttpReply::malformed(error, client.connection.session().as_deref(), unknown);

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use moongate_system::background::MovableFuture;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -27,14 +28,13 @@ use super::upgrade::{self, Upgraded};
 use super::{ClaimedRevision, HttpAnswer, HttpPost, HttpReply, StreamLifetime, refuse_body};
 use crate::names::Principal;
 use crate::server::headers::{self, Header, Headers, SESSION_ID_HEADER};
-use crate::server::large_messages;
 use crate::server::listen_streams::StreamEnds;
 use crate::server::observer::ServerSpan;
 use crate::server::request::{read_counted_params, receive_notification};
 use crate::server::response_stream::{RequestInProgress, StreamSupport, Unread, response_stream, stopping};
 use crate::server::{
-    NO_BATCHES, PARSE_LIMITS, Server, batch_error, duplicate_id, finish, finish_request, join_batch,
-    malformed, response, stray_error, unknown_id,
+    MAX_INLINE_BYTES, NO_BATCHES, PARSE_LIMITS, Server, batch_error, duplicate_id, finish, finish_request,
+    join_batch, malformed, response, stray_error, unknown_id,
 };
 
 impl Server {
@@ -47,8 +47,8 @@ impl Server {
         let unknown = unknown_id(claimed_revision.revision());
         let length = post.body.len();
         let turn = self.large_messages.wait(post.caller, length).await;
-        let text = large_messages::read(length, || MessageText::new(post.body));
-        match large_messages::read(length, || jsonrpc::parse(&text, PARSE_LIMITS)) {
+        let text = MessageText::new(post.body);
+        match jsonrpc::parse(&text, PARSE_LIMITS) {
             Err(error) => {
                 let session = self.session(&post.caller.principal(), post.headers, claimed_revision).ok();
                 HttpReply::malformed(error, session.as_deref(), unknown).into()
@@ -166,8 +166,12 @@ impl Server {
                     upgrade::stateless(messages, &request.id, lifetime).await
                 }
                 Ok(RequestInProgress { started: begun, .. }) => {
-                    let answer = finish(begun).await;
-                    HttpReply::new(answer.status(), responses.response(&request.id, answer)).into()
+                    let id = request.id.clone();
+                    let finished = MovableFuture::new(async move {
+                        let answer = finish(begun).await;
+                        HttpReply::new(answer.status(), responses.response(&id, answer))
+                    });
+                    finished.await.into()
                 }
                 Err(error) => {
                     HttpReply::new(error.status, response(&request.id, RequestAnswer::Error(error))).into()
@@ -288,11 +292,14 @@ impl Server {
                     Upgraded::Stopping => response(id, stopping()),
                 }
             }
-            Ok(RequestInProgress { started: StartedRequest::Ready(answer), .. }) => {
+            Ok(RequestInProgress { started: StartedRequest::Ready(answer), .. })
+                if answer.shared_bytes() <= MAX_INLINE_BYTES =>
+            {
                 responses.response(id, answer)
             }
             Ok(RequestInProgress { started: begun, .. }) => {
-                match tokio::spawn(finish_request(begun, id.clone(), running, responses)).await {
+                let finished = finish_request(begun, id.clone(), running, responses);
+                match tokio::spawn(MovableFuture::new(finished)).await {
                     Ok(Some(message)) => message,
                     Ok(None) => response(id, RequestAnswer::Error(ProtocolError::cancelled())),
                     Err(_) => response(id, stopping()),
@@ -320,8 +327,7 @@ impl Server {
         if claimed_revision.is_stateless() {
             return refuse(NO_BATCHES);
         }
-        let length = post.body.len();
-        if let Some(why) = large_messages::read(length, || batch_error(&entries)) {
+        if let Some(why) = batch_error(&entries) {
             return refuse(why);
         }
         let session = match self.session(&post.caller.principal(), post.headers, claimed_revision) {
@@ -378,7 +384,7 @@ impl Server {
             }
         });
         // All entries are read before the first one starts.
-        let answers = large_messages::read(length, || answers.collect::<Vec<_>>());
+        let answers: Vec<_> = answers.collect();
         drop(turn);
         let replies = join_all(answers).await.into_iter().flatten();
         let responses: Vec<_> = replies.map(|reply| reply.body).collect();
