@@ -35,10 +35,9 @@ use moongate_config::PluginConfig;
 use moongate_model::names::PluginId;
 
 use self::engine::{KeptMemory, Ticker};
-use self::load::ComponentLoader;
 use self::load::cache::CodeCache;
 use self::load::code::{Generations, LoadedCode};
-use self::load::{describe, file};
+use self::load::{CompileSlots, ComponentLoader, describe, file};
 use self::sandbox::call::{HostResources, Sandbox};
 use self::sandbox::guest_memory::GuestMemory;
 use self::sandbox::instance_pool::InstancePool;
@@ -53,6 +52,7 @@ use moongate_system::private_dir::PrivateDirError;
 
 pub use self::change_inbox::{ChangeInbox, ReportedChanges};
 pub use self::load::compiler::compile_if_requested;
+pub use self::load::{MAX_CONCURRENT_COMPILES, startup_compiles};
 pub use self::load::error::{HostError, LoadError, PathOrigin, ReadFailure};
 pub use self::load::file::ComponentFile;
 pub use self::plugin::WasmPlugin;
@@ -160,7 +160,7 @@ impl WasmHost {
             open_files,
         };
         Ok(Self {
-            loader: Arc::new(ComponentLoader { linker, cache, compiling: Arc::default() }),
+            loader: Arc::new(ComponentLoader { linker, cache, compile_slots: CompileSlots::default() }),
             shared: Arc::new(shared),
             generations: Generations::default(),
             file_reads: PluginBlockingLimiters::new(1),
@@ -176,8 +176,8 @@ impl WasmHost {
         file::read(config, &self.file_reads.for_plugin(&config.id)).await
     }
 
-    /// Compiles, links and describes a plugin. Components are compiled one at a time. Dropping the future cancels
-    /// compilation.
+    /// Compiles, links and describes a plugin. Dropping the future cancels compilation, unless the code is for the cache:
+    /// it is of use to the next start.
     ///
     /// # Errors
     /// The bytes aren't a plugin for this gateway, or its description is invalid.
@@ -195,6 +195,11 @@ impl WasmHost {
         let sandbox = Sandbox::new(config, code, Arc::clone(&self.shared));
         let manifest = describe::describe(&sandbox).await?;
         Ok(Arc::new(WasmPlugin { sandbox, digest, interfaces, manifest }))
+    }
+
+    /// From now on, components are compiled one at a time and with low priority, because calls are more important.
+    pub fn start_serving(&self) {
+        self.loader.compile_slots.start_serving();
     }
 
     /// True if loading is fast, because the component is in the cache or isn't a component.
