@@ -19,6 +19,7 @@ impl Config {
             watch: _,
             wider_grants: _,
             require_all: _, // only matters at start
+            startup_wait: _, // likewise
             stop_grace: _,
             cache,
             state,

@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 use moongate_config::{AdminConfig, Config, ConfigSource, Diagnostic, LoadedConfig};
 use serde_json::{Map, json};
+use tokio::time::timeout;
 
 use crate::admin::AdminError;
 use crate::app::{
@@ -106,6 +107,23 @@ impl Serve {
             Ok(app) => app,
             Err(error) => return Ok(start_error(&error, problems, &source)),
         };
+        if !app.supervisor().startup_complete().is_cancelled() {
+            tracing::info!("{}", answers_meanwhile(&app));
+        }
+        let loaded = tokio::select! {
+            biased;
+            loaded = loaded_while_connected(&app, &config) => loaded,
+            signal = stops.next() => {
+                tracing::info!(signal, "gateway stopped before it was ready");
+                service.stopping().await;
+                app.stop(StopReason::Requested, stops.next()).await;
+                service.finish().await;
+                return Ok(ExitKind::Success);
+            }
+        };
+        if let Err(error) = loaded {
+            return Ok(start_error(&error, problems, &source));
+        }
         problems.extend_from_slice(app.supervisor().problems());
         print::diagnostics(&problems, &source);
         self.banner(&config, &app).print();
@@ -179,6 +197,25 @@ impl Serve {
         }
         StderrMessages::summary(&(lines.join("\n") + "\n"), &format!("serving {serving}"), members)
     }
+}
+
+/// Waits until every plugin was tried. If the stdio client disconnects before, it waits only as long as that client's
+/// requests can.
+async fn loaded_while_connected(app: &App, config: &Config) -> Result<(), AppStartError> {
+    tokio::select! {
+        biased;
+        loaded = app.loaded() => loaded,
+        () = app.stdio_client_gone() => timeout(config.startup_wait, app.loaded()).await.unwrap_or(Ok(())),
+    }
+}
+
+/// The log line of a gateway that serves while plugins are being compiled.
+fn answers_meanwhile(app: &App) -> String {
+    let endpoint = match app.address() {
+        Some(address) => format!(" at http://{address}{MCP_PATH}"),
+        None => String::new(),
+    };
+    format!("serving{endpoint} while plugins are being loaded")
 }
 
 /// Waits for a signal or the end of the host, and shuts down.
