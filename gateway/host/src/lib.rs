@@ -52,9 +52,9 @@ use moongate_system::private_dir::PrivateDirError;
 
 pub use self::change_inbox::{ChangeInbox, ReportedChanges};
 pub use self::load::compiler::compile_if_requested;
-pub use self::load::{MAX_CONCURRENT_COMPILES, startup_compiles};
 pub use self::load::error::{HostError, LoadError, PathOrigin, ReadFailure};
 pub use self::load::file::ComponentFile;
+pub use self::load::{MAX_CONCURRENT_COMPILES, startup_compiles};
 pub use self::plugin::WasmPlugin;
 pub use self::sandbox::open_files::reserved_files;
 pub use self::wasi::http::{CaError, OutgoingOptions, RequestCounts};
@@ -140,7 +140,10 @@ impl WasmHost {
         let linker = linker::linker(&engine).map_err(engine_error)?;
         let ticker = Ticker::start(&engine).map_err(HostError::Ticker)?;
         let (cache, cache_error) = match CodeCache::open(&cache) {
-            Ok(cache) => (Some(cache), None),
+            Ok(cache) => {
+                cache.find_all(&engine);
+                (Some(Arc::new(cache)), None)
+            }
             Err(error) => {
                 tracing::warn!("can't cache compiled code, so every start compiles all plugins: {error}");
                 (None, Some(error))
@@ -189,7 +192,7 @@ impl WasmHost {
         candidate.check(&config)?;
         let digest = *candidate.digest();
         let size = candidate.size().as_u64();
-        let linked = self.loader.load(candidate, &config.limits).await?;
+        let linked = self.loader.load(candidate, &config).await?;
         let code = LoadedCode::new(linked, size, self.generations.add(config.id.clone()));
         let interfaces = Arc::clone(&code.interfaces);
         let sandbox = Sandbox::new(config, code, Arc::clone(&self.shared));
@@ -197,9 +200,13 @@ impl WasmHost {
         Ok(Arc::new(WasmPlugin { sandbox, digest, interfaces, manifest }))
     }
 
-    /// From now on, components are compiled one at a time and with low priority, because calls are more important.
+    /// From now on, components are compiled one at a time and with low priority, because calls are more important. Must be
+    /// called in a Tokio runtime.
     pub fn start_serving(&self) {
         self.loader.compile_slots.start_serving();
+        if let Some(cache) = self.loader.cache.clone() {
+            tokio::task::spawn_blocking(move || cache.prune());
+        }
     }
 
     /// True if loading is fast, because the component is in the cache or isn't a component.

@@ -15,9 +15,10 @@ pub(crate) mod file;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use moongate_config::Limits;
+use moongate_config::PluginConfig;
 use moongate_model::names::Digest;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime::{Engine, Precompiled};
 
@@ -176,7 +177,7 @@ async fn in_background<T: Send + 'static>(
 /// The parts that all loads share: the engine with its linker, and the cache.
 pub(super) struct ComponentLoader {
     pub(super) linker: Linker<StoreState>,
-    pub(super) cache: Option<CodeCache>,
+    pub(super) cache: Option<Arc<CodeCache>>,
     pub(super) compile_slots: CompileSlots,
 }
 
@@ -229,9 +230,9 @@ impl ComponentLoader {
     pub(super) async fn load(
         self: &Arc<Self>,
         candidate: ComponentFile,
-        limits: &Limits,
+        config: &PluginConfig,
     ) -> Result<LinkedComponent, LoadError> {
-        let limits = CompileLimits::for_component(candidate.bytes.len(), limits);
+        let limits = CompileLimits::for_component(candidate.bytes.len(), &config.limits);
         let this = Arc::clone(self);
         let (candidate, found) = blocking(move || {
             check_header(&candidate.bytes)?;
@@ -248,10 +249,17 @@ impl ComponentLoader {
         let abort = CompileCancellation::default();
         let _abort = job.cache.is_none().then(|| abort.when_dropped());
         let this = Arc::clone(self);
-        in_background("moongate-compile", priority, move || {
+        let (id, size) = (&config.id, candidate.size());
+        let started = Instant::now();
+        tracing::info!(plugin = %id, bytes = size.as_u64(), "compiling `{id}` ({})", size.display().iec());
+        let linked = in_background("moongate-compile", priority, move || {
             this.compile_and_link(candidate, &job, &abort, permit)
-        })
-        .await?
+        });
+        let linked = linked.await??; // the caller logs an error
+        let took = started.elapsed();
+        let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        tracing::info!(plugin = %id, duration_ms, "compiled `{id}` in {:.1} s", took.as_secs_f64());
+        Ok(linked)
     }
 
     /// The permit is released with the work, even if the caller no longer waits for its result.
@@ -265,7 +273,7 @@ impl ComponentLoader {
         // The previous holder of the permit may have compiled the same file.
         let component = match self.find(&candidate.digest) {
             Some(component) => component,
-            None => compile(self.linker.engine(), self.cache.as_ref(), candidate, job, abort)?,
+            None => compile(self.linker.engine(), self.cache.as_deref(), candidate, job, abort)?,
         };
         link(&self.linker, &component)
     }
@@ -273,7 +281,7 @@ impl ComponentLoader {
     /// True if loading is fast, because the code is cached or the file isn't a component.
     pub(super) fn is_compiled(&self, candidate: &ComponentFile) -> bool {
         let is_cached = |cache: &CodeCache| cache.contains(self.linker.engine(), &candidate.digest);
-        check_header(&candidate.bytes).is_err() || self.cache.as_ref().is_some_and(is_cached)
+        check_header(&candidate.bytes).is_err() || self.cache.as_deref().is_some_and(is_cached)
     }
 
     fn find(&self, digest: &Digest) -> Option<Component> {

@@ -205,6 +205,12 @@ impl PrivateDir {
         Ok(names)
     }
 
+    /// True if there is a file with this name, of any kind.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        rustix::fs::statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    }
+
     /// Opens a file for reading. It may be of any kind except a symlink, and belong to anyone.
     ///
     /// # Errors

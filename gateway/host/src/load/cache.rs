@@ -10,12 +10,13 @@
 //! it locks a file, so that the next gateway's process waits for the entry and doesn't compile the component again.
 //! If the directory can't be used, components are compiled at each start; nothing else changes.
 
+use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
 use std::hash::{BuildHasher as _, Hash, Hasher, RandomState};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use moongate_model::names::Digest;
@@ -56,20 +57,22 @@ pub(crate) struct CodeCache {
     path: PathBuf,
     /// Replaced if the directory was removed.
     dir: Mutex<Arc<PrivateDir>>,
+    /// The names of entries that were found, so that the directory isn't read again for each.
+    found: Mutex<BTreeMap<Digest, String>>,
+    /// The hash of everything that affects the compiled code, apart from the component.
+    compatibility: OnceLock<u64>,
 }
 
 impl CodeCache {
     /// Creates the directory if it is missing, and checks that it is private.
     pub(crate) fn open(path: &Path) -> Result<Self, PrivateDirError> {
-        let cache = Self::open_unpruned(path)?;
-        cache.prune();
-        Ok(cache)
-    }
-
-    /// The same, without evicting entries: for adding one.
-    pub(crate) fn open_unpruned(path: &Path) -> Result<Self, PrivateDirError> {
         let dir = Arc::new(PrivateDir::create(path, CACHE_FILES)?);
-        Ok(Self { path: path.to_owned(), dir: Mutex::new(dir) })
+        Ok(Self {
+            path: path.to_owned(),
+            dir: Mutex::new(dir),
+            found: Mutex::default(),
+            compatibility: OnceLock::new(),
+        })
     }
 
     /// The configured path.
@@ -83,16 +86,49 @@ impl CodeCache {
 
     /// The compiled code of the component with this digest. `None` if there is no usable entry.
     pub(crate) fn get(&self, engine: &Engine, digest: &Digest) -> Option<Component> {
-        let prefix = prefix(engine, digest);
         let dir = self.dir();
-        let names = dir.names().ok()?.into_iter();
-        names.filter(|name| is_entry(name, &prefix)).find_map(|name| load_entry(&dir, engine, &name))
+        let found = self.found().get(digest).cloned();
+        let component = found.and_then(|name| load_entry(&dir, engine, &name));
+        component.or_else(|| {
+            let prefix = self.prefix(engine, digest);
+            let names = dir.names().ok()?.into_iter();
+            names.filter(|name| is_entry(name, &prefix)).find_map(|name| load_entry(&dir, engine, &name))
+        })
     }
 
     /// True if there is an entry. Loading can still find that the entry is unusable.
     pub(crate) fn contains(&self, engine: &Engine, digest: &Digest) -> bool {
-        let prefix = prefix(engine, digest);
-        self.dir().names().is_ok_and(|names| names.iter().any(|name| is_entry(name, &prefix)))
+        let dir = self.dir();
+        if self.found().get(digest).is_some_and(|name| dir.contains(name)) {
+            return true;
+        }
+        let prefix = self.prefix(engine, digest);
+        dir.names().is_ok_and(|names| names.iter().any(|name| is_entry(name, &prefix)))
+    }
+
+    /// Finds all entries for this engine, so that the directory isn't read for each.
+    pub(crate) fn find_all(&self, engine: &Engine) {
+        let names = self.dir().names().unwrap_or_default();
+        let entries = names.into_iter().filter_map(|name| {
+            let digest = name.get(..64)?.parse().ok()?;
+            is_entry(&name, &self.prefix(engine, &digest)).then_some((digest, name))
+        });
+        let entries: Vec<_> = entries.collect();
+        self.found().extend(entries);
+    }
+
+    /// The prefix of an entry's name: the component's digest, and a hash of everything else that affects the compiled code.
+    fn prefix(&self, engine: &Engine, digest: &Digest) -> String {
+        let compatibility = self.compatibility.get_or_init(|| {
+            let mut hasher = StableHasher(Sha256::new());
+            engine.precompile_compatibility_hash().hash(&mut hasher);
+            hasher.finish()
+        });
+        format!("{digest}-{compatibility:016x}-")
+    }
+
+    fn found(&self) -> MutexGuard<'_, BTreeMap<Digest, String>> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds compiled code and returns it mapped from the file.
@@ -110,7 +146,7 @@ impl CodeCache {
         max_wait: Duration,
         compile: impl FnOnce() -> wasmtime::Result<Vec<u8>>,
     ) -> wasmtime::Result<Vec<u8>> {
-        let name = prefix(engine, digest) + LOCK_EXTENSION;
+        let name = self.prefix(engine, digest) + LOCK_EXTENSION;
         let dir = self.dir();
         let started = Instant::now();
         let mut waited = false;
@@ -125,29 +161,29 @@ impl CodeCache {
                 Err(_) => break None,
             }
         };
-        if waited && self.has_intact_entry(engine, digest) {
-            return Ok(Vec::new());
-        }
-        let code = compile()?;
-        let is_added = self.add(engine, digest, &code).is_ok();
+        let added = if waited && self.has_intact_entry(engine, digest) {
+            Ok(Vec::new())
+        } else {
+            compile().map(|code| if self.add(engine, digest, &code).is_ok() { Vec::new() } else { code })
+        };
         let _ = dir.remove(&name);
-        Ok(if is_added { Vec::new() } else { code })
+        added
     }
 
     /// True if there is an entry whose contents match its name.
     fn has_intact_entry(&self, engine: &Engine, digest: &Digest) -> bool {
-        let prefix = prefix(engine, digest);
+        let prefix = self.prefix(engine, digest);
         let dir = self.dir();
         let is_intact = |name: &String| {
-            let checksum = open_entry(&dir, name).and_then(|(file, _)| file_checksum(&file));
-            is_entry(name, &prefix) && checksum.is_ok_and(|checksum| name.ends_with(&suffix(&checksum)))
+            let checksum = || open_entry(&dir, name).and_then(|(file, _)| file_checksum(&file));
+            is_entry(name, &prefix) && checksum().is_ok_and(|checksum| name.ends_with(&suffix(&checksum)))
         };
         dir.names().is_ok_and(|names| names.iter().any(is_intact))
     }
 
     /// Maps an entry that was just added.
     pub(crate) fn load_added(&self, engine: &Engine, digest: &Digest) -> wasmtime::Result<Component> {
-        let prefix = prefix(engine, digest);
+        let prefix = self.prefix(engine, digest);
         let find = |dir: &PrivateDir| dir.names().ok()?.into_iter().find(|name| is_entry(name, &prefix));
         let mut dir = self.dir();
         let name = match find(&dir) {
@@ -176,7 +212,7 @@ impl CodeCache {
 
     /// Adds compiled code.
     fn add(&self, engine: &Engine, digest: &Digest, code: &[u8]) -> wasmtime::Result<()> {
-        let name = prefix(engine, digest) + &suffix(&Sha256::digest(code).into());
+        let name = self.prefix(engine, digest) + &suffix(&Sha256::digest(code).into());
         // Not the process id: gateways in different containers can share both the directory and the id.
         let random = RandomState::new().hash_one(digest);
         let unfinished = format!("{name}.{random:016x}{UNFINISHED_EXTENSION}");
@@ -205,7 +241,7 @@ impl CodeCache {
     }
 
     /// Evicts entries. Removing a file that a gateway has mapped doesn't affect that gateway.
-    fn prune(&self) {
+    pub(crate) fn prune(&self) {
         let dir = self.dir();
         let mut entries = Vec::new();
         for name in dir.names().unwrap_or_default() {
@@ -268,13 +304,6 @@ fn load_entry(dir: &PrivateDir, engine: &Engine, name: &str) -> Option<Component
             None
         }
     }
-}
-
-/// The prefix of an entry's name: the component's digest, and a hash of everything else that affects the compiled code.
-fn prefix(engine: &Engine, digest: &Digest) -> String {
-    let mut hasher = StableHasher(Sha256::new());
-    engine.precompile_compatibility_hash().hash(&mut hasher);
-    format!("{digest}-{:016x}-", hasher.finish())
 }
 
 /// True for names of entries that are being written.

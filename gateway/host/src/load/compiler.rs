@@ -135,7 +135,7 @@ impl CompileJob {
         self.limits.apply()?;
         let engine = engine::compile_only(self.priority == CompilePriority::Normal)?;
         let compile = || compile_in_process(&engine, &component);
-        match self.cache.as_deref().map(CodeCache::open_unpruned) {
+        match self.cache.as_deref().map(CodeCache::open) {
             Some(Ok(cache)) => {
                 // The other process has the same limit.
                 let max_wait = Duration::from_secs(self.limits.seconds);
