@@ -57,6 +57,10 @@ use watch::{NativeSystem, System, WatchServer, WatchThread};
 /// The maximum number of reload requests waiting for the reconciler, which answers each of them.
 const REQUEST_QUEUE: usize = 16;
 
+/// The time limit for the first catalog. It takes milliseconds, unless a file system doesn't respond, or a plugin takes
+/// long to describe itself.
+const MAX_FIRST_CATALOG_WAIT: Duration = Duration::from_secs(2);
+
 /// The time limit at shutdown for the reconciler, which ends between two steps.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -216,7 +220,7 @@ pub struct CatalogTotals {
 
 impl Supervisor {
     /// Starts the Wasm host and loads all plugins. With [`SupervisorOptions::watching`], it returns once the first
-    /// catalog contains every plugin that needn't be compiled, or after `startup_wait`; [`Self::loaded`] waits for the
+    /// catalog contains every plugin that needn't be compiled, or after two seconds; [`Self::loaded`] waits for the
     /// others. From then on, changes are applied.
     ///
     /// # Errors
@@ -244,7 +248,6 @@ impl Supervisor {
             catalog: catalog.clone(),
         };
         let require_all = config.require_all;
-        let startup_wait = config.startup_wait;
         let plugin_configs = config.plugins.clone();
         let serves_while_loading = watched.is_some();
         // Names the files to watch, which must be known before the thread starts.
@@ -271,7 +274,7 @@ impl Supervisor {
             tasks: Mutex::new(tasks),
         };
         if serves_while_loading {
-            let _ = timeout(startup_wait, supervisor.startup.first_catalog()).await;
+            let _ = timeout(MAX_FIRST_CATALOG_WAIT, supervisor.startup.first_catalog()).await;
             supervisor.startup.result().map_or(Ok(()), |result| supervisor.check_required(result))?;
         } else {
             supervisor.loaded().await?;

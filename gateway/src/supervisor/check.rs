@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use moongate_config::{DirGrant, DirMode, PluginConfig, ReloadPolicy, protected_paths};
+use moongate_config::{PluginConfig, ReloadPolicy, protected_paths};
 use moongate_model::names::Digest;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::spawn_blocking;
@@ -124,9 +124,20 @@ pub(super) struct PluginCheck {
     pub(super) rejected: Option<Digest>,
     /// Every plugin's current configuration.
     pub(super) all_configs: Arc<[Arc<PluginConfig>]>,
+    /// True if a plugin can write to a directory.
+    pub(super) has_writable_dirs: bool,
     pub(super) compile_reporter: CompileReporter,
     /// The number of permits that compiling takes, of [`MAX_CONCURRENT_COMPILES`].
     pub(super) compile_permits: u32,
+}
+
+/// The circumstances of all checks that start at the same time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CheckCircumstances {
+    /// See [`PluginCheck::compile_permits`].
+    pub(super) compile_permits: u32,
+    /// See [`PluginCheck::has_writable_dirs`].
+    pub(super) has_writable_dirs: bool,
 }
 
 /// A check has come to compiling.
@@ -311,8 +322,7 @@ impl PluginCheck {
 
     /// Rejects a file on a path that a plugin can write to: a plugin that can change a component controls it.
     async fn check_write_access(&self, permits: &CheckPermits) -> Option<LoadFailure> {
-        let may_write = |dir: &DirGrant| dir.mode == DirMode::ReadWrite;
-        if !self.all_configs.iter().any(|config| config.allow.dirs.iter().any(may_write)) {
+        if !self.has_writable_dirs {
             return None;
         }
         let config = Arc::clone(&self.config);

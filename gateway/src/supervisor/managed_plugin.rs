@@ -21,8 +21,8 @@ use tokio::time::Instant;
 
 use super::backoff::Backoff;
 use super::check::{
-    CheckCause, CheckRequest, CheckResult, CheckScope, CompileReporter, CompileStage, CompileStep,
-    ConfigFinding, FileFinding, PluginCheck,
+    CheckCause, CheckCircumstances, CheckRequest, CheckResult, CheckScope, CompileReporter, CompileStage,
+    CompileStep, ConfigFinding, FileFinding, PluginCheck,
 };
 use super::control::RequestNumber;
 use super::plugin_host::{LoadFailure, LoadedCode, LoadedPlugin, Recovery};
@@ -264,7 +264,7 @@ impl ManagedPlugin {
         now: Instant,
         all_configs: &Arc<[Arc<PluginConfig>]>,
         compile_steps: &mpsc::UnboundedSender<CompileStep>,
-        compile_permits: u32,
+        circumstances: CheckCircumstances,
     ) -> Option<PluginCheck> {
         if let Some(scope) = self.take_due_retry(now) {
             let cause = CheckCause::Retry;
@@ -279,7 +279,8 @@ impl ManagedPlugin {
             rejected: self.unusable_code.as_ref().map(|(digest, _)| *digest),
             all_configs: Arc::clone(all_configs),
             compile_reporter: CompileReporter { serial: self.serial, sender: compile_steps.clone() },
-            compile_permits,
+            compile_permits: circumstances.compile_permits,
+            has_writable_dirs: circumstances.has_writable_dirs,
         })
     }
 
@@ -311,6 +312,14 @@ impl ManagedPlugin {
             retry.at = retry.at.min(now);
             self.backoff.reset();
         }
+    }
+
+    /// True if a check has to start now.
+    pub(super) fn is_check_due(&self, now: Instant) -> bool {
+        let is_due = |not_before: Option<Instant>| not_before.is_none_or(|time| time <= now);
+        self.checks.running().is_none()
+            && (self.checks.queued().is_some_and(|request| is_due(request.not_before))
+                || self.failed_checks().any(|failed| failed.retry.is_some_and(|retry| retry.at <= now)))
     }
 
     /// The time of the next scheduled step.

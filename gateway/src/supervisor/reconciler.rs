@@ -16,20 +16,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_config::{Config, Diagnostic, PluginConfig};
+use moongate_config::{Config, Diagnostic, DirGrant, DirMode, PluginConfig};
 use moongate_model::names::PluginId;
 use moongate_protocol::catalog::Catalog;
 use moongate_protocol::changes::ResourceUpdates;
 use moongate_protocol::limiter::ConcurrencyLimiter;
 use moongate_protocol::mcp;
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use moongate_host::{ChangeInbox, MAX_CONCURRENT_COMPILES, ReportedChanges, startup_compiles};
 
-use super::check::{self, CheckPermits, CheckResult, CompileStep};
+use super::check::{self, CheckCircumstances, CheckPermits, CheckResult, CompileStep};
 use super::control::ReloadRequest;
 use super::desired_config::{ConfigInForce, ConfigReader, DesiredConfig, read_settled};
 use super::list_refresh::{ListRefreshes, RefreshResult, refresh};
@@ -226,15 +226,22 @@ impl Reconciler {
     async fn step(&mut self) {
         let event = self.next_event().await;
         // A plugin may report changes in every call, and reports aren't part of the status.
-        let is_report = matches!(event, Event::ReportedByPlugins(_));
+        let mut is_report = matches!(event, Event::ReportedByPlugins(_));
         // Work that a panic left undone is done with the next event.
         let done = catch_unwind(AssertUnwindSafe(|| {
             self.handle(event);
+            // The rest of a step takes longer the more plugins there are, and many are loaded at once at a start.
+            while let Some(result) = self.tasks.try_join_next() {
+                is_report = false;
+                self.handle(task_event(result));
+            }
             let now = Instant::now();
             self.start_due_work(now);
             if !is_report {
                 self.publish_if_due(now);
-                self.announce();
+                if self.phase == Phase::Serving || self.has_catalog() {
+                    self.announce();
+                }
             }
         }));
         if done.is_err() {
@@ -250,13 +257,7 @@ impl Reconciler {
             Some(request) = requests.recv() => Event::ReloadRequested(request),
             Some(step) = self.compile_steps.1.recv() => Event::Compile(step),
             reported = inbox.take() => Event::ReportedByPlugins(reported),
-            Some(result) = self.tasks.join_next() => match result {
-                Ok(result) => Event::TaskEnded(Box::new(result)),
-                Err(error) => {
-                    tracing::error!("reload task failed: {error}");
-                    Event::Timer
-                }
-            },
+            Some(result) = self.tasks.join_next() => task_event(result),
             () = sleep_until(due) => Event::Timer,
         }
     }
@@ -273,8 +274,13 @@ impl Reconciler {
 
     /// Starts every task that is due.
     fn start_due_work(&mut self, now: Instant) {
+        self.start_list_refreshes(now);
+        let starts_read = self.desired.start_read();
+        if !starts_read && !self.plugins.iter().any(|plugin| plugin.is_check_due(now)) {
+            return;
+        }
         let configs: Arc<[_]> = self.configs_in_force().into();
-        if self.desired.start_read() {
+        if starts_read {
             let reader = Arc::clone(&self.deps.reader);
             let lane = self.desired.lane.clone();
             let started = Arc::clone(&self.desired.started);
@@ -287,8 +293,11 @@ impl Reconciler {
             Phase::Starting => MAX_CONCURRENT_COMPILES / startup_compiles(),
             Phase::Serving => MAX_CONCURRENT_COMPILES, // one at a time
         };
+        let may_write = |dir: &DirGrant| dir.mode == DirMode::ReadWrite;
+        let has_writable_dirs = configs.iter().any(|config| config.allow.dirs.iter().any(may_write));
+        let circumstances = CheckCircumstances { compile_permits, has_writable_dirs };
         for plugin in &mut self.plugins {
-            let check = plugin.start_check(now, &configs, &self.compile_steps.0, compile_permits);
+            let check = plugin.start_check(now, &configs, &self.compile_steps.0, circumstances);
             let Some(check) = check else { continue };
             let serial = plugin.serial;
             let config = Arc::clone(&check.config);
@@ -299,6 +308,10 @@ impl Reconciler {
                 TaskResult::Checked { serial, config, result }
             });
         }
+    }
+
+    /// Starts to ask the plugins that are due for their lists.
+    fn start_list_refreshes(&mut self, now: Instant) {
         while let Some(plugin) = self.list_refreshes.start(now) {
             let managed = self.plugins.iter().find(|managed| *managed.id() == plugin);
             match managed.and_then(|managed| Some((managed.serial, managed.active_loaded()?.clone()))) {
@@ -356,6 +369,17 @@ impl Reconciler {
     fn next_serial(&mut self) -> u64 {
         self.last_serial += 1;
         self.last_serial
+    }
+}
+
+/// The event of an ended task.
+fn task_event(result: Result<TaskResult, JoinError>) -> Event {
+    match result {
+        Ok(result) => Event::TaskEnded(Box::new(result)),
+        Err(error) => {
+            tracing::error!("reload task failed: {error}");
+            Event::Timer
+        }
     }
 }
 

@@ -139,9 +139,13 @@ impl Reconciler {
         let Some(after) = plugin.active_loaded() else { return };
         let took = detected.elapsed();
         let duration_ms = milliseconds(took);
+        let to = after.digest().short();
+        if self.phase == Phase::Starting && before.is_none() {
+            tracing::debug!(plugin = %id, digest = to, duration_ms, "plugin loaded");
+            return;
+        }
         let diff = diff(before.as_ref(), after);
         let line = describe_activation(before.as_ref(), after, &diff, took);
-        let to = after.digest().short();
         let from = before.as_ref().map(|before| before.digest().short());
         if let Some(before) = before {
             let old = Arc::clone(&before.config);
