@@ -16,8 +16,8 @@ use super::report::redact::{redact, redact_invalid, scrub};
 use super::report::syntax::syntax_problems;
 use super::sections::admin::read_admin;
 use super::sections::gateway::{
-    DEFAULT_CONCURRENCY, DEFAULT_STARTUP_WAIT, DEFAULT_STOP_GRACE, read_ca_file, read_memory, read_page_size, read_sealing_key,
-    read_watch, read_wider_grants,
+    DEFAULT_CONCURRENCY, DEFAULT_STARTUP_WAIT, DEFAULT_STOP_GRACE, read_ca_file, read_memory, read_page_size,
+    read_sealing_key, read_watch, read_wider_grants,
 };
 use super::sections::http::read_http;
 use super::sections::plugin::{read_defaults, read_plugins};

@@ -118,9 +118,7 @@ fn state(plugin: &PluginStatus) -> (CheckSeverity, String) {
     match &plugin.state {
         PluginState::Loading => match plugin.activity {
             PluginActivity::Compiling => (CheckSeverity::Warning, "compiling".to_owned()),
-            PluginActivity::Idle | PluginActivity::Checking => {
-                (CheckSeverity::Warning, "loading".to_owned())
-            }
+            PluginActivity::Idle | PluginActivity::Checking => (CheckSeverity::Warning, "loading".to_owned()),
         },
         PluginState::Serving if plugin.activity == PluginActivity::Compiling => {
             (CheckSeverity::Ok, "serving, and compiling new code".to_owned())

@@ -124,10 +124,13 @@ impl Serve {
         if let Err(error) = loaded {
             return Ok(start_error(&error, problems, &source));
         }
-        problems.extend_from_slice(app.supervisor().problems());
-        print::diagnostics(&problems, &source);
-        self.banner(&config, &app).print();
-        service.ready(app.supervisor().status()).await;
+        // Otherwise, the stdio client has disconnected before everything was loaded.
+        if app.supervisor().startup_complete().is_cancelled() {
+            problems.extend_from_slice(app.supervisor().problems());
+            print::diagnostics(&problems, &source);
+            self.banner(&config, &app).print();
+            service.ready(app.supervisor().status()).await;
+        }
         app.reload_on_signal(hangups, service.reload_notifier());
         run_until_shutdown(app, &mut stops, service).await;
         Ok(ExitKind::Success)
@@ -211,11 +214,10 @@ async fn loaded_while_connected(app: &App, config: &Config) -> Result<(), AppSta
 
 /// The log line of a gateway that serves while plugins are being compiled.
 fn answers_meanwhile(app: &App) -> String {
-    let endpoint = match app.address() {
-        Some(address) => format!(" at http://{address}{MCP_PATH}"),
-        None => String::new(),
-    };
-    format!("serving{endpoint} while plugins are being loaded")
+    let endpoint = app.address().map(|address| format!(" at http://{address}{MCP_PATH}"));
+    let admin = app.admin_address().map(|address| format!("; admin listener at http://{address}"));
+    let (endpoint, admin) = (endpoint.unwrap_or_default(), admin.unwrap_or_default());
+    format!("serving{endpoint} while plugins are being loaded{admin}")
 }
 
 /// Waits for a signal or the end of the host, and shuts down.
