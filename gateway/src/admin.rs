@@ -3,7 +3,7 @@
 //! The admin listener has its own address and accept loop, so that it still responds while MCP clients use up the other
 //! listener's connections, and during shutdown, when it ends last. It has no authentication, so it listens on loopback
 //! only and rejects requests from web pages. `app` binds it before anything is loaded and opens it
-//! afterwards; until then, it reports that the gateway is starting.
+//! when the gateway serves; until every plugin was tried once, it reports that the gateway isn't ready.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -42,6 +42,8 @@ pub struct AdminContext {
     pub reloader: Reloader,
     /// Renders the current metrics.
     pub metrics: Box<dyn Fn(MetricsFormat) -> String + Send + Sync>,
+    /// Cancelled when every plugin was tried once.
+    pub loaded: CancellationToken,
     /// Cancelled as soon as new requests are rejected.
     pub draining: CancellationToken,
 }
@@ -126,7 +128,7 @@ impl BoundAdminListener {
 pub struct StartupHandle(Arc<AdminRouter>);
 
 impl StartupHandle {
-    /// Reports that everything is loaded and requests are accepted. Only the first call has an effect.
+    /// Reports that requests are accepted. Only the first call has an effect.
     pub fn set_started(&self, admin: AdminContext) {
         self.0.open(admin);
     }

@@ -1,8 +1,9 @@
 //! Starts and shuts down the gateway.
 //!
-//! Ports are bound before anything is loaded, so a gateway that can't serve exits at once. Plugins are loaded before
-//! the first request is read, so no client sees an incomplete list. Tests run an [`App`] in their own process; the
-//! command line adds signals.
+//! Ports are bound before anything is loaded, so a gateway that can't serve exits at once. Plugins whose code is cached
+//! are loaded before the first request is read. The others are compiled while the gateway serves: lists and calls of
+//! their items wait for them, but not for long. Tests run an [`App`] in their own process; the command line adds
+//! signals.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use moongate_config::Config;
+use moongate_protocol::dispatch::StartupGate;
 use moongate_protocol::mcp::{CacheScope, Identity, ProtocolOptions, RandomnessError, SealingKey};
 use moongate_protocol::server::{Server, ServerOptions};
 use tokio_util::sync::CancellationToken;
@@ -124,7 +126,8 @@ pub struct App {
 }
 
 impl App {
-    /// Binds the addresses, loads the plugins and serves. The admin listener responds while plugins are loaded.
+    /// Binds the addresses, loads the plugins that needn't be compiled, and serves. [`Self::loaded`] waits for the other
+    /// plugins. The admin listener responds from the beginning.
     ///
     /// # Errors
     /// The trace can't be written, an address can't be bound, the Wasm host can't be started, or a required plugin
@@ -193,6 +196,14 @@ impl App {
             reloading: None,
             _restore: restore,
         })
+    }
+
+    /// Waits until every plugin was tried once. From then on, the gateway is ready.
+    ///
+    /// # Errors
+    /// A required plugin can't be loaded.
+    pub async fn loaded(&self) -> Result<(), AppStartError> {
+        Ok(self.supervisor.loaded().await?)
     }
 
     /// The address of the HTTP endpoint.
@@ -265,7 +276,11 @@ fn server(
         close_streams_after: http.close_streams_after,
         memory: MemoryShares::of(config).server,
     };
-    Ok(Server::new(supervisor.dispatcher().with_observer(Arc::<Metrics>::clone(metrics)), options))
+    // No request is answered before all required plugins are loaded.
+    let max_wait = (!config.require_all).then_some(config.startup_wait);
+    let gate = StartupGate::new(supervisor.startup_complete().clone(), max_wait);
+    let dispatcher = supervisor.dispatcher().with_startup_gate(gate);
+    Ok(Server::new(dispatcher.with_observer(Arc::<Metrics>::clone(metrics)), options))
 }
 
 impl Drop for App {

@@ -41,6 +41,7 @@ pub mod memory_shares;
 mod plugin_host;
 mod reconciler;
 mod reload_report;
+mod startup;
 pub mod status;
 mod watch;
 
@@ -49,11 +50,16 @@ use desired_config::{ConfigFile, ConfigHook};
 use host_adapter::WasmPluginHost;
 use memory_shares::MemoryShares;
 use reconciler::{Reconciler, ReconcilerDeps};
+use startup::{StartupProgress, StartupResult};
 use status::SupervisorStatus;
 use watch::{NativeSystem, System, WatchServer, WatchThread};
 
 /// The maximum number of reload requests waiting for the reconciler, which answers each of them.
 const REQUEST_QUEUE: usize = 16;
+
+/// The time limit for the first catalog. It takes milliseconds, unless a file system doesn't respond, or a plugin takes
+/// long to describe itself.
+const MAX_FIRST_CATALOG_WAIT: Duration = Duration::from_secs(2);
 
 /// The time limit at shutdown for the reconciler, which ends between two steps.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
@@ -67,7 +73,8 @@ pub struct Supervisor {
     updates: Arc<ResourceUpdates>,
     /// The plugins' configurations at the start.
     plugin_configs: Vec<Arc<PluginConfig>>,
-    problems: Vec<Diagnostic>,
+    startup: StartupProgress,
+    require_all: bool,
     /// The problem with the state directory, if the supervisor only inspects plugins.
     state_problem: Option<StateDiagnostic>,
     status: sync::watch::Receiver<Arc<SupervisorStatus>>,
@@ -212,7 +219,9 @@ pub struct CatalogTotals {
 }
 
 impl Supervisor {
-    /// Starts the Wasm host, loads all plugins and publishes the catalog. From then on, changes are applied.
+    /// Starts the Wasm host and loads all plugins. With [`SupervisorOptions::watching`], it returns once the first
+    /// catalog contains every plugin that needn't be compiled, or after two seconds; [`Self::loaded`] waits for the
+    /// others. From then on, changes are applied.
     ///
     /// # Errors
     /// The host can't be started, or a plugin can't be loaded and the configuration requires all of them. Otherwise, a
@@ -240,33 +249,60 @@ impl Supervisor {
         };
         let require_all = config.require_all;
         let plugin_configs = config.plugins.clone();
+        let serves_while_loading = watched.is_some();
         // Names the files to watch, which must be known before the thread starts.
-        let mut reconciler = Reconciler::new(config, files, deps);
+        let reconciler = Reconciler::new(config, files, deps);
         let mut tasks = BackgroundTasks {
             watch: watched.and_then(|watched| spawn_watch(watch_server, system, watched.since)),
             ..BackgroundTasks::default()
         };
         let status = reconciler.status();
-        reconciler.load_all().await;
-        let problems = reconciler.problems();
-        let plugins = reconciler.inactive_plugins();
-        if require_all && !plugins.is_empty() {
-            return Err(SupervisorStartError::RequiredPlugins { plugins, problems });
-        }
+        let startup = reconciler.startup();
         let run = reconciler.run(tasks.stop.clone());
         tasks.reconciler = Some(AbortOnDropHandle::new(tokio::spawn(run)));
-        Ok(Self {
+        let supervisor = Self {
             host,
             limiter,
             catalog,
             updates,
             plugin_configs,
-            problems,
+            startup,
+            require_all,
             state_problem,
             status,
             reloader: Reloader::new(request_sender),
             tasks: Mutex::new(tasks),
-        })
+        };
+        if serves_while_loading {
+            let _ = timeout(MAX_FIRST_CATALOG_WAIT, supervisor.startup.first_catalog()).await;
+            supervisor.startup.result().map_or(Ok(()), |result| supervisor.check_required(result))?;
+        } else {
+            supervisor.loaded().await?;
+        }
+        Ok(supervisor)
+    }
+
+    /// Waits until every plugin was tried once.
+    ///
+    /// # Errors
+    /// A plugin can't be loaded, and the configuration requires all of them.
+    pub async fn loaded(&self) -> Result<(), SupervisorStartError> {
+        self.check_required(self.startup.wait().await)
+    }
+
+    /// Cancelled when every plugin was tried once.
+    #[must_use]
+    pub fn startup_complete(&self) -> &CancellationToken {
+        self.startup.complete()
+    }
+
+    fn check_required(&self, result: &StartupResult) -> Result<(), SupervisorStartError> {
+        let StartupResult { problems, inactive } = result;
+        if self.require_all && !inactive.is_empty() {
+            let (plugins, problems) = (inactive.clone(), problems.clone());
+            return Err(SupervisorStartError::RequiredPlugins { plugins, problems });
+        }
+        Ok(())
     }
 
     /// The configuration that a plugin was started with. Reloads don't change it.
@@ -329,10 +365,10 @@ impl Supervisor {
         &self.limiter
     }
 
-    /// Problems of plugins at the start, in configuration order.
+    /// Problems of plugins at the start, in configuration order. None while plugins are being loaded.
     #[must_use]
     pub fn problems(&self) -> &[Diagnostic] {
-        &self.problems
+        self.startup.result().map_or(&[], |result| &result.problems)
     }
 
     /// The problem that keeps state from being stored, if a plugin has a grant for state. Plugins are served

@@ -1,6 +1,8 @@
 //! Startup, monitoring and shutdown of the gateway.
 
 mod admin;
+#[cfg(unix)]
+mod loading;
 mod log_format;
 #[cfg(target_os = "linux")]
 mod memory;

@@ -64,6 +64,8 @@ pub struct Config {
     pub wider_grants: WiderGrantsPolicy,
     /// True if the gateway starts only if all plugins can be loaded.
     pub require_all: bool,
+    /// The time that lists and calls to unknown names wait for plugins that are being loaded after a start.
+    pub startup_wait: Duration,
     /// The time that running calls get to finish on shutdown.
     pub stop_grace: Duration,
     /// The directory for compiled code, private to the gateway.

@@ -16,8 +16,8 @@ use super::report::redact::{redact, redact_invalid, scrub};
 use super::report::syntax::syntax_problems;
 use super::sections::admin::read_admin;
 use super::sections::gateway::{
-    DEFAULT_CONCURRENCY, DEFAULT_STOP_GRACE, read_ca_file, read_memory, read_page_size, read_sealing_key,
-    read_watch, read_wider_grants,
+    DEFAULT_CONCURRENCY, DEFAULT_STARTUP_WAIT, DEFAULT_STOP_GRACE, read_ca_file, read_memory, read_page_size,
+    read_sealing_key, read_watch, read_wider_grants,
 };
 use super::sections::http::read_http;
 use super::sections::plugin::{read_defaults, read_plugins};
@@ -171,6 +171,7 @@ fn read_sections(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>, file: Path
         watch: read_watch(reader, &gateway),
         wider_grants: read_wider_grants(reader, &gateway),
         require_all: reader.boolean(&gateway, "require_all", false),
+        startup_wait: reader.duration(&gateway, "startup_wait", DEFAULT_STARTUP_WAIT),
         stop_grace: reader.duration(&gateway, "stop_grace", DEFAULT_STOP_GRACE),
         cache: reader.cache_directory(&gateway),
         state: reader.state_directory(&gateway),

@@ -18,7 +18,8 @@ impl Config {
             admin,
             watch: _,
             wider_grants: _,
-            require_all: _, // only matters at start
+            require_all: _,  // only matters at start
+            startup_wait: _, // likewise
             stop_grace: _,
             cache,
             state,

@@ -69,6 +69,7 @@ fn reads_every_key() {
         watch,
         wider_grants,
         require_all,
+        startup_wait,
         stop_grace,
         cache,
         state,
@@ -86,6 +87,7 @@ fn reads_every_key() {
     assert_eq!(admin.unwrap().listen.to_string(), "[::1]:8932");
     assert_eq!(watch, WatchConfig { watches_files: false, poll_interval: Duration::from_millis(100) });
     assert_eq!((wider_grants, require_all, stop_grace), (WiderGrantsPolicy::Wait, true, Duration::ZERO));
+    assert_eq!(startup_wait, Duration::from_secs(5));
     assert_eq!(file, goldens_dir().join("gateway.toml"));
     assert_eq!(cache, goldens_dir().join("files/cache"));
     assert_eq!((state, concurrency), (None, 8));
@@ -178,6 +180,7 @@ fn documented_defaults_match_the_code() {
     assert_eq!((documented.page_size, documented.sealing_key), (holding.page_size, holding.sealing_key));
     assert_eq!((documented.watch, documented.wider_grants), (holding.watch, holding.wider_grants));
     assert_eq!((documented.require_all, documented.stop_grace), (holding.require_all, holding.stop_grace));
+    assert_eq!(documented.startup_wait, holding.startup_wait);
     assert_eq!((documented.admin, holding.admin), (Some(AdminConfig::default()), None));
     assert!(documented.plugins[0].is_equivalent_to(&holding.plugins[0]), "{:?}", documented.plugins[0]);
     assert_eq!(holding.plugins[0].limits, Limits::default());

@@ -17,8 +17,9 @@ const EPOCH_TICK: Duration = Duration::from_millis(2);
 /// The number of ticks without a call after which the ticker sleeps. Consecutive calls don't have to wake it.
 const IDLE_TICKS: u32 = 50;
 
-/// Slots in addition to the limit on concurrent calls: for describing plugins, and for stores that are being dropped.
-const SPARE_SLOTS: u32 = 4;
+/// Slots in addition to the limit on concurrent calls: for describing plugins whose code is cached or was just compiled,
+/// and for stores that are being dropped.
+const SPARE_SLOTS: u32 = 8;
 
 /// The maximum number of core instances in one component. A Python interpreter with its libraries has about twenty.
 pub(super) const CORE_INSTANCES: u32 = 64;
@@ -68,9 +69,10 @@ pub(super) fn engine(concurrency: u32, kept: KeptMemory) -> wasmtime::Result<Eng
     })
 }
 
-/// An engine that only compiles, so that it reserves no address space.
-pub(super) fn compile_only() -> wasmtime::Result<Engine> {
-    Engine::new(&config())
+/// An engine that only compiles, so that it reserves no address space. With `uses_all_cores`, it compiles the functions of
+/// a component in parallel.
+pub(super) fn compile_only(uses_all_cores: bool) -> wasmtime::Result<Engine> {
+    Engine::new(config().parallel_compilation(uses_all_cores))
 }
 
 fn config() -> Config {
@@ -86,7 +88,7 @@ fn config() -> Config {
         .memory_init_cow(true)
         .max_wasm_stack(512 << 10)
         .async_stack_size(2 << 20)
-        .parallel_compilation(false) // leave a core for calls while a plugin is compiled
+        .parallel_compilation(false) // leave cores for calls while a plugin is compiled
         .wasm_backtrace_details(WasmBacktraceDetails::Disable)
         .native_unwind_info(false)
         .generate_address_map(false);

@@ -35,10 +35,9 @@ use moongate_config::PluginConfig;
 use moongate_model::names::PluginId;
 
 use self::engine::{KeptMemory, Ticker};
-use self::load::ComponentLoader;
 use self::load::cache::CodeCache;
 use self::load::code::{Generations, LoadedCode};
-use self::load::{describe, file};
+use self::load::{CompileSlots, ComponentLoader, describe, file};
 use self::sandbox::call::{HostResources, Sandbox};
 use self::sandbox::guest_memory::GuestMemory;
 use self::sandbox::instance_pool::InstancePool;
@@ -55,6 +54,7 @@ pub use self::change_inbox::{ChangeInbox, ReportedChanges};
 pub use self::load::compiler::compile_if_requested;
 pub use self::load::error::{HostError, LoadError, PathOrigin, ReadFailure};
 pub use self::load::file::ComponentFile;
+pub use self::load::{MAX_CONCURRENT_COMPILES, startup_compiles};
 pub use self::plugin::WasmPlugin;
 pub use self::sandbox::open_files::reserved_files;
 pub use self::wasi::http::{CaError, OutgoingOptions, RequestCounts};
@@ -140,7 +140,10 @@ impl WasmHost {
         let linker = linker::linker(&engine).map_err(engine_error)?;
         let ticker = Ticker::start(&engine).map_err(HostError::Ticker)?;
         let (cache, cache_error) = match CodeCache::open(&cache) {
-            Ok(cache) => (Some(cache), None),
+            Ok(cache) => {
+                cache.find_all(&engine);
+                (Some(Arc::new(cache)), None)
+            }
             Err(error) => {
                 tracing::warn!("can't cache compiled code, so every start compiles all plugins: {error}");
                 (None, Some(error))
@@ -160,7 +163,7 @@ impl WasmHost {
             open_files,
         };
         Ok(Self {
-            loader: Arc::new(ComponentLoader { linker, cache, compiling: Arc::default() }),
+            loader: Arc::new(ComponentLoader { linker, cache, compile_slots: CompileSlots::default() }),
             shared: Arc::new(shared),
             generations: Generations::default(),
             file_reads: PluginBlockingLimiters::new(1),
@@ -176,8 +179,8 @@ impl WasmHost {
         file::read(config, &self.file_reads.for_plugin(&config.id)).await
     }
 
-    /// Compiles, links and describes a plugin. Components are compiled one at a time. Dropping the future cancels
-    /// compilation.
+    /// Compiles, links and describes a plugin. Dropping the future cancels compilation, unless the code is for the cache:
+    /// it is of use to the next start.
     ///
     /// # Errors
     /// The bytes aren't a plugin for this gateway, or its description is invalid.
@@ -189,12 +192,21 @@ impl WasmHost {
         candidate.check(&config)?;
         let digest = *candidate.digest();
         let size = candidate.size().as_u64();
-        let linked = self.loader.load(candidate, &config.limits).await?;
+        let linked = self.loader.load(candidate, &config).await?;
         let code = LoadedCode::new(linked, size, self.generations.add(config.id.clone()));
         let interfaces = Arc::clone(&code.interfaces);
         let sandbox = Sandbox::new(config, code, Arc::clone(&self.shared));
         let manifest = describe::describe(&sandbox).await?;
         Ok(Arc::new(WasmPlugin { sandbox, digest, interfaces, manifest }))
+    }
+
+    /// From now on, components are compiled one at a time and with low priority, because calls are more important. Must be
+    /// called in a Tokio runtime.
+    pub fn start_serving(&self) {
+        self.loader.compile_slots.start_serving();
+        if let Some(cache) = self.loader.cache.clone() {
+            tokio::task::spawn_blocking(move || cache.prune());
+        }
     }
 
     /// True if loading is fast, because the component is in the cache or isn't a component.

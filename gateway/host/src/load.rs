@@ -13,15 +13,17 @@ pub(crate) mod exports;
 pub(crate) mod file;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use moongate_config::Limits;
+use moongate_config::PluginConfig;
 use moongate_model::names::Digest;
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime::{Engine, Precompiled};
 
 use self::cache::CodeCache;
-use self::compiler::{CompileCancellation, CompileLimits};
+use self::compiler::{CompileCancellation, CompileJob, CompileLimits, CompilePriority};
 use crate::diagnostics::text;
 use crate::load::error::LoadError;
 use crate::load::exports::Exports;
@@ -103,11 +105,17 @@ pub(super) fn compile(
     engine: &Engine,
     cache: Option<&CodeCache>,
     ComponentFile { bytes, digest }: ComponentFile,
-    limits: CompileLimits,
+    job: &CompileJob,
     abort: &CompileCancellation,
 ) -> Result<Component, LoadError> {
-    let code = compiler::compile(engine, &bytes, limits, abort)?;
+    let code = compiler::compile(engine, &bytes, job, abort)?;
     drop(bytes);
+    let Some(code) = code else {
+        let added = cache.ok_or_else(|| LoadError::Internal("the compiled code is missing".to_owned()))?;
+        return added
+            .load_added(engine, &digest)
+            .map_err(|error| engine_error::load_error(&format!("{error:#}")));
+    };
     let cached = cache.map(|cache| cache.put(engine, &digest, &code));
     let cache_error = match cached {
         Some(Ok(component)) => return Ok(component),
@@ -145,9 +153,10 @@ fn link_reason(error: &wasmtime::Error) -> String {
     reason(error).replace(", but a matching implementation was not found in the linker", "")
 }
 
-/// Runs `work`, which computes for seconds, on a separate low-priority thread.
-pub(super) async fn in_background<T: Send + 'static>(
+/// Runs `work`, which computes for seconds, on a separate thread.
+async fn in_background<T: Send + 'static>(
     name: &'static str,
+    priority: CompilePriority,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, LoadError> {
     let (done, result) = tokio::sync::oneshot::channel();
@@ -156,7 +165,9 @@ pub(super) async fn in_background<T: Send + 'static>(
         .spawn(move || {
             // On Linux, niceness belongs to the thread; elsewhere, to the process.
             #[cfg(target_os = "linux")]
-            let _ = rustix::process::nice(10);
+            if priority == CompilePriority::Low {
+                let _ = rustix::process::nice(10);
+            }
             let _ = done.send(work());
         })
         .map_err(|error| LoadError::Internal(format!("can't start a thread for the compiler: {error}")))?;
@@ -166,19 +177,62 @@ pub(super) async fn in_background<T: Send + 'static>(
 /// The parts that all loads share: the engine with its linker, and the cache.
 pub(super) struct ComponentLoader {
     pub(super) linker: Linker<StoreState>,
-    pub(super) cache: Option<CodeCache>,
-    /// Limits compilation to one plugin at a time.
-    pub(super) compiling: Arc<Mutex<()>>,
+    pub(super) cache: Option<Arc<CodeCache>>,
+    pub(super) compile_slots: CompileSlots,
+}
+
+/// The maximum number of components that are compiled at once at a start. Each needs up to a few hundred megabytes.
+pub const MAX_CONCURRENT_COMPILES: u32 = 4;
+
+/// Limits compilation: to one component per core while nobody is served, and to one afterwards, with low priority.
+pub(super) struct CompileSlots {
+    slots: Arc<Semaphore>,
+    is_serving: AtomicBool,
+}
+
+impl Default for CompileSlots {
+    fn default() -> Self {
+        let slots = Arc::new(Semaphore::new(MAX_CONCURRENT_COMPILES as usize));
+        Self { slots, is_serving: AtomicBool::new(false) }
+    }
+}
+
+impl CompileSlots {
+    /// From now on, calls are more important than compiling.
+    pub(super) fn start_serving(&self) {
+        self.is_serving.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) async fn acquire(&self) -> Result<(OwnedSemaphorePermit, CompilePriority), LoadError> {
+        let priority = match self.is_serving.load(Ordering::Relaxed) {
+            true => CompilePriority::Low,
+            false => CompilePriority::Normal,
+        };
+        let count = match priority {
+            CompilePriority::Low => MAX_CONCURRENT_COMPILES,
+            CompilePriority::Normal => MAX_CONCURRENT_COMPILES / startup_compiles(),
+        };
+        let permit = Arc::clone(&self.slots).acquire_many_owned(count).await;
+        let permit = permit.map_err(|error| LoadError::Internal(error.to_string()))?;
+        Ok((permit, priority))
+    }
+}
+
+/// The number of components that are compiled at once at a start: one per core.
+#[must_use]
+pub fn startup_compiles() -> u32 {
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    u32::try_from(cores).unwrap_or(MAX_CONCURRENT_COMPILES).min(MAX_CONCURRENT_COMPILES)
 }
 
 impl ComponentLoader {
-    /// Compiles if necessary, and links. Dropping the future cancels compilation.
+    /// Compiles if necessary, and links. Dropping the future cancels compilation, unless the code is for the cache.
     pub(super) async fn load(
         self: &Arc<Self>,
         candidate: ComponentFile,
-        limits: &Limits,
+        config: &PluginConfig,
     ) -> Result<LinkedComponent, LoadError> {
-        let compile_limits = CompileLimits::for_component(candidate.bytes.len(), limits);
+        let limits = CompileLimits::for_component(candidate.bytes.len(), &config.limits);
         let this = Arc::clone(self);
         let (candidate, found) = blocking(move || {
             check_header(&candidate.bytes)?;
@@ -189,28 +243,37 @@ impl ComponentLoader {
         if let Some(linked) = found {
             return Ok(linked);
         }
-        let permit = Arc::clone(&self.compiling).lock_owned().await;
+        let (permit, priority) = self.compile_slots.acquire().await?;
+        let cache = self.cache.as_ref().map(|cache| cache.path().to_owned());
+        let job = CompileJob { limits, priority, cache };
         let abort = CompileCancellation::default();
-        let _abort = abort.when_dropped();
+        let _abort = job.cache.is_none().then(|| abort.when_dropped());
         let this = Arc::clone(self);
-        in_background("moongate-compile", move || {
-            this.compile_and_link(candidate, compile_limits, &abort, permit)
-        })
-        .await?
+        let (id, size) = (&config.id, candidate.size());
+        let started = Instant::now();
+        tracing::info!(plugin = %id, bytes = size.as_u64(), "compiling `{id}` ({})", size.display().iec());
+        let linked = in_background("moongate-compile", priority, move || {
+            this.compile_and_link(candidate, &job, &abort, permit)
+        });
+        let linked = linked.await??; // the caller logs an error
+        let took = started.elapsed();
+        let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        tracing::info!(plugin = %id, duration_ms, "compiled `{id}` in {:.1} s", took.as_secs_f64());
+        Ok(linked)
     }
 
     /// The permit is released with the work, even if the caller no longer waits for its result.
     fn compile_and_link(
         &self,
         candidate: ComponentFile,
-        limits: CompileLimits,
+        job: &CompileJob,
         abort: &CompileCancellation,
-        _permit: OwnedMutexGuard<()>,
+        _permit: OwnedSemaphorePermit,
     ) -> Result<LinkedComponent, LoadError> {
         // The previous holder of the permit may have compiled the same file.
         let component = match self.find(&candidate.digest) {
             Some(component) => component,
-            None => compile(self.linker.engine(), self.cache.as_ref(), candidate, limits, abort)?,
+            None => compile(self.linker.engine(), self.cache.as_deref(), candidate, job, abort)?,
         };
         link(&self.linker, &component)
     }
@@ -218,7 +281,7 @@ impl ComponentLoader {
     /// True if loading is fast, because the code is cached or the file isn't a component.
     pub(super) fn is_compiled(&self, candidate: &ComponentFile) -> bool {
         let is_cached = |cache: &CodeCache| cache.contains(self.linker.engine(), &candidate.digest);
-        check_header(&candidate.bytes).is_err() || self.cache.as_ref().is_some_and(is_cached)
+        check_header(&candidate.bytes).is_err() || self.cache.as_deref().is_some_and(is_cached)
     }
 
     fn find(&self, digest: &Digest) -> Option<Component> {

@@ -24,6 +24,7 @@ use crate::unread_responses::UnreadResponses;
 mod arguments;
 mod check_pool;
 mod error;
+mod startup_gate;
 mod suggestions;
 mod observer;
 mod output;
@@ -32,6 +33,7 @@ pub use arguments::Arguments;
 pub use error::DispatchError;
 pub use observer::{CallEnd, CallKind, CallOutcome, NetworkTransport, Observer, RequestEnd};
 pub(crate) use observer::{Observed, RequestSpan};
+pub use startup_gate::StartupGate;
 pub use suggestions::UnknownName;
 
 use arguments::CallChecks;
@@ -46,6 +48,7 @@ pub struct Dispatcher {
     unread_responses: Arc<UnreadResponses>,
     observer: Option<Arc<dyn Observer>>,
     checks: Arc<CheckPool>,
+    startup_gate: StartupGate,
 }
 
 /// The outcome of a call, and the plugin that was called: if it asked questions, the same plugin gets the answers.
@@ -73,7 +76,14 @@ impl Dispatcher {
     #[must_use]
     pub fn new(catalog: watch::Receiver<Arc<Catalog>>, limiter: Arc<ConcurrencyLimiter>) -> Self {
         let unread_responses = UnreadResponses::unlimited();
-        Self { catalog, limiter, unread_responses, observer: None, checks: Arc::new(CheckPool::new()) }
+        Self {
+            catalog,
+            limiter,
+            unread_responses,
+            observer: None,
+            checks: Arc::new(CheckPool::new()),
+            startup_gate: StartupGate::open(),
+        }
     }
 
     /// The same dispatcher, which calls no plugin for a caller that has too many unread answers.
@@ -86,6 +96,18 @@ impl Dispatcher {
     #[must_use]
     pub fn with_observer(self, observer: Arc<dyn Observer>) -> Self {
         Self { observer: Some(observer), ..self }
+    }
+
+    /// The same dispatcher for plugins of which some are still being loaded.
+    #[must_use]
+    pub fn with_startup_gate(self, startup_gate: StartupGate) -> Self {
+        Self { startup_gate, ..self }
+    }
+
+    /// Lets requests wait for plugins that are still being loaded.
+    #[must_use]
+    pub(crate) fn startup_gate(&self) -> &StartupGate {
+        &self.startup_gate
     }
 
     /// The receiver of calls and requests, if there is one.

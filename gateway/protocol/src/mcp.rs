@@ -13,8 +13,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call::{CallContext, CallSink, Capabilities, ClientInfo};
 use crate::caller::Caller;
+use crate::catalog::Catalog;
 use crate::dispatch::Dispatcher;
 use crate::json::Json;
+use crate::names::Principal;
 use crate::unread_responses::ResultText;
 
 mod calls;
@@ -195,23 +197,19 @@ impl Protocol {
         Self { dispatcher, identity, cache_scope, lists, sealing_key, states }
     }
 
-    /// Starts a request. Only calls to plugins take time; everything else is answered immediately.
+    /// Starts a request. Calls to plugins take time, and lists while plugins are still being loaded after a start;
+    /// everything else is answered immediately.
     pub fn start(
         self: &Arc<Self>,
         request_context: RequestContext,
         method: Method,
         params: Params,
     ) -> StartedRequest {
-        let list = |kind| {
-            StartedRequest::Ready(
-                self.list(&request_context, kind, &params).unwrap_or_else(RequestAnswer::Error),
-            )
-        };
         match method {
-            Method::ListTools => list(ListedItems::Tools),
-            Method::ListResources => list(ListedItems::Resources),
-            Method::ListTemplates => list(ListedItems::Templates),
-            Method::ListPrompts => list(ListedItems::Prompts),
+            Method::ListTools => self.start_list(request_context, params, ListedItems::Tools),
+            Method::ListResources => self.start_list(request_context, params, ListedItems::Resources),
+            Method::ListTemplates => self.start_list(request_context, params, ListedItems::Templates),
+            Method::ListPrompts => self.start_list(request_context, params, ListedItems::Prompts),
             Method::Ping => StartedRequest::Ready(RequestAnswer::empty()),
             Method::Discover => StartedRequest::Ready(self.discover(request_context.revision).into()),
             Method::CallTool => self.start_call(request_context, params, calls::call_tool),
@@ -226,6 +224,44 @@ impl Protocol {
                 StartedRequest::Ready(RequestAnswer::Error(ProtocolError::unknown_method(method.as_str())))
             }
         }
+    }
+
+    /// Answers a list request, after waiting for plugins that are still being loaded.
+    fn start_list(
+        self: &Arc<Self>,
+        request_context: RequestContext,
+        params: Params,
+        kind: ListedItems,
+    ) -> StartedRequest {
+        let protocol = Arc::clone(self);
+        let list = move |request_context: &RequestContext| {
+            protocol.list(request_context, kind, &params).unwrap_or_else(RequestAnswer::Error)
+        };
+        if self.dispatcher.startup_gate().is_open() {
+            return StartedRequest::Ready(list(&request_context));
+        }
+        let gate = self.dispatcher.startup_gate().clone();
+        StartedRequest::Pending(Box::pin(async move {
+            gate.wait(&request_context.cancel).await;
+            list(&request_context)
+        }))
+    }
+
+    /// The catalog for a call. If it doesn't contain the called item, it may belong to a plugin that is still being
+    /// loaded, so the call waits for that.
+    async fn catalog_with<T>(
+        &self,
+        principal: &Principal,
+        cancel: &CancellationToken,
+        find: impl Fn(&Catalog) -> Option<T>,
+    ) -> Arc<Catalog> {
+        let catalog = self.dispatcher.catalog();
+        let gate = self.dispatcher.startup_gate();
+        if gate.is_open() || find(catalog.visible_to(principal)).is_some() {
+            return catalog;
+        }
+        gate.wait(cancel).await;
+        self.dispatcher.catalog()
     }
 
     fn start_call<F, T>(

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use moongate_model::text::is_hidden;
 
 use crate::admin::AdminContext;
-use crate::supervisor::status::{PluginIssue, PluginState, PluginStatus, SupervisorStatus};
+use crate::supervisor::status::{PluginActivity, PluginIssue, PluginState, PluginStatus, SupervisorStatus};
 
 /// The level of detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,10 @@ impl Readiness {
             return Self(vec![(CheckSeverity::NotReady, "load: in progress".to_owned())]);
         };
         let status = (admin.status)();
-        let mut lines = vec![(CheckSeverity::Ok, "load: done".to_owned())];
+        let mut lines = vec![match admin.loaded.is_cancelled() {
+            true => (CheckSeverity::Ok, "load: done".to_owned()),
+            false => (CheckSeverity::NotReady, "load: in progress".to_owned()),
+        }];
         lines.push(if admin.draining.is_cancelled() {
             (CheckSeverity::NotReady, "requests: rejected, the gateway is stopping".to_owned())
         } else {
@@ -113,7 +116,13 @@ fn configuration(status: &SupervisorStatus) -> (CheckSeverity, String) {
 
 fn state(plugin: &PluginStatus) -> (CheckSeverity, String) {
     match &plugin.state {
-        PluginState::Loading => (CheckSeverity::Warning, "loading".to_owned()),
+        PluginState::Loading => match plugin.activity {
+            PluginActivity::Compiling => (CheckSeverity::Warning, "compiling".to_owned()),
+            PluginActivity::Idle | PluginActivity::Checking => (CheckSeverity::Warning, "loading".to_owned()),
+        },
+        PluginState::Serving if plugin.activity == PluginActivity::Compiling => {
+            (CheckSeverity::Ok, "serving, and compiling new code".to_owned())
+        }
         PluginState::Serving => match &plugin.unavailable_directories[..] {
             [] => (CheckSeverity::Ok, "serving".to_owned()),
             missing => {

@@ -96,7 +96,8 @@ pub(super) fn document(status: &SupervisorStatus, process: &ProcessInfo, ready: 
 ///
 /// - `id`: the key of its table; `source`: its file; `title`, `description`, `version`: from its manifest.
 /// - `state`: `loading`, `serving`, `checking` (it serves, and a reload request or a changed table is being checked),
-///   `compiling` (it serves, and new code is being compiled), `degraded` (an earlier version serves) or `failed`.
+///   `compiling` (new code is being compiled, while an earlier version serves, if there is one), `degraded` (an earlier
+///   version serves) or `failed`.
 /// - `sha256` of the serving code, and `since` when it serves.
 /// - `offers`: the number of `tools`, `resources`, `templates`, `prompts`.
 /// - `trouble`: the problem with its current code or settings: `reason`, `hint`, `retry_at`.
@@ -124,11 +125,13 @@ fn plugin(plugin: &PluginStatus) -> Value {
         about.as_ref().map(|PluginAbout { title, description, version }| (title, description, version));
     let OfferCounts { tools, resources, templates, prompts } = offers;
     let (state, trouble) = match state {
+        PluginState::Loading | PluginState::Serving if *activity == PluginActivity::Compiling => {
+            ("compiling", None)
+        }
         PluginState::Loading => ("loading", None),
         PluginState::Serving => match activity {
-            PluginActivity::Idle => ("serving", None),
             PluginActivity::Checking => ("checking", None),
-            PluginActivity::Compiling => ("compiling", None),
+            PluginActivity::Idle | PluginActivity::Compiling => ("serving", None),
         },
         PluginState::Degraded(trouble) => ("degraded", Some(trouble)),
         PluginState::Failed(trouble) => ("failed", Some(trouble)),

@@ -88,6 +88,7 @@ fn status() -> SupervisorStatus {
 struct TestListener {
     address: SocketAddr,
     opener: StartupHandle,
+    loaded: CancellationToken,
     draining: CancellationToken,
     stop: CancellationToken,
     served: JoinHandle<()>,
@@ -98,10 +99,10 @@ async fn start() -> TestListener {
     let bound = AdminContext::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let address = bound.address();
     let opener = bound.startup_handle();
-    let draining = CancellationToken::new();
+    let (loaded, draining) = (CancellationToken::new(), CancellationToken::new());
     let stop = CancellationToken::new();
     let served = tokio::spawn(bound.serve(stop.clone()));
-    TestListener { address, opener, draining, stop, served }
+    TestListener { address, opener, loaded, draining, stop, served }
 }
 
 impl TestListener {
@@ -112,6 +113,7 @@ impl TestListener {
             status: Box::new(move || status.clone()),
             reloader: Reloader::new(sender),
             metrics: Box::new(|format| format!("{format:?}\n")),
+            loaded: self.loaded.clone(),
             draining: self.draining.clone(),
         });
         requests
@@ -175,8 +177,15 @@ async fn liveness_is_independent_of_readiness() {
         );
     }
     let _asked = listener.open(status());
-    let ready = listener.get("/readyz").await;
     let waits = "[!] configuration: needs a restart: `http.listen`\n";
+    let loading = listener.get("/readyz").await;
+    assert_eq!(
+        (loading.status, loading.body),
+        (503, format!("[-] load: in progress\n{waits}not ready\n")),
+        "it serves, and some plugins are still being compiled"
+    );
+    listener.loaded.cancel();
+    let ready = listener.get("/readyz").await;
     assert_eq!((ready.status, ready.body), (200, format!("{waits}ready\n")));
     listener.draining.cancel();
     let draining = listener.get("/readyz").await;
@@ -193,6 +202,7 @@ async fn liveness_is_independent_of_readiness() {
 async fn degraded_plugins_do_not_affect_readiness() {
     let listener = start().await;
     let _asked = listener.open(status());
+    listener.loaded.cancel();
     let answer = listener.get("/readyz?verbose").await;
     assert_eq!(answer.status, 200);
     assert_eq!(

@@ -56,7 +56,8 @@ impl AdminListener {
         self.address
     }
 
-    /// Reports from now on that the gateway is ready, until `draining` is cancelled.
+    /// Reports the status from now on. The gateway is ready when every plugin was tried once, until `draining` is
+    /// cancelled.
     pub(super) fn open(
         &self,
         supervisor: &Supervisor,
@@ -75,6 +76,7 @@ impl AdminListener {
             status: Box::new(supervisor.status_reader()),
             reloader: supervisor.reloader(),
             metrics: Box::new(move |format| sources.render(format)),
+            loaded: supervisor.startup_complete().clone(),
             draining: draining.clone(),
         });
     }

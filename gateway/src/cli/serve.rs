@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 use moongate_config::{AdminConfig, Config, ConfigSource, Diagnostic, LoadedConfig};
 use serde_json::{Map, json};
+use tokio::time::timeout;
 
 use crate::admin::AdminError;
 use crate::app::{
@@ -106,10 +107,30 @@ impl Serve {
             Ok(app) => app,
             Err(error) => return Ok(start_error(&error, problems, &source)),
         };
-        problems.extend_from_slice(app.supervisor().problems());
-        print::diagnostics(&problems, &source);
-        self.banner(&config, &app).print();
-        service.ready(app.supervisor().status()).await;
+        if !app.supervisor().startup_complete().is_cancelled() {
+            tracing::info!("{}", answers_meanwhile(&app));
+        }
+        let loaded = tokio::select! {
+            biased;
+            loaded = loaded_while_connected(&app, &config) => loaded,
+            signal = stops.next() => {
+                tracing::info!(signal, "gateway stopped before it was ready");
+                service.stopping().await;
+                app.stop(StopReason::Requested, stops.next()).await;
+                service.finish().await;
+                return Ok(ExitKind::Success);
+            }
+        };
+        if let Err(error) = loaded {
+            return Ok(start_error(&error, problems, &source));
+        }
+        // Otherwise, the stdio client has disconnected before everything was loaded.
+        if app.supervisor().startup_complete().is_cancelled() {
+            problems.extend_from_slice(app.supervisor().problems());
+            print::diagnostics(&problems, &source);
+            self.banner(&config, &app).print();
+            service.ready(app.supervisor().status()).await;
+        }
         app.reload_on_signal(hangups, service.reload_notifier());
         run_until_shutdown(app, &mut stops, service).await;
         Ok(ExitKind::Success)
@@ -179,6 +200,24 @@ impl Serve {
         }
         StderrMessages::summary(&(lines.join("\n") + "\n"), &format!("serving {serving}"), members)
     }
+}
+
+/// Waits until every plugin was tried. If the stdio client disconnects before, it waits only as long as that client's
+/// requests can.
+async fn loaded_while_connected(app: &App, config: &Config) -> Result<(), AppStartError> {
+    tokio::select! {
+        biased;
+        loaded = app.loaded() => loaded,
+        () = app.stdio_client_gone() => timeout(config.startup_wait, app.loaded()).await.unwrap_or(Ok(())),
+    }
+}
+
+/// The log line of a gateway that serves while plugins are being compiled.
+fn answers_meanwhile(app: &App) -> String {
+    let endpoint = app.address().map(|address| format!(" at http://{address}{MCP_PATH}"));
+    let admin = app.admin_address().map(|address| format!("; admin listener at http://{address}"));
+    let (endpoint, admin) = (endpoint.unwrap_or_default(), admin.unwrap_or_default());
+    format!("serving{endpoint} while plugins are being loaded{admin}")
 }
 
 /// Waits for a signal or the end of the host, and shuts down.

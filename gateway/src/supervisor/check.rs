@@ -1,27 +1,29 @@
 //! Checks one plugin: its file, its active code under its configuration, or both.
 //!
 //! A check changes nothing: it reports its findings, and the reconciler decides. All slow work happens here: reading,
-//! compiling, asking the plugin for its description, compiling schemas. One plugin is compiled at a time. A plugin that
-//! waits for its turn keeps nothing in memory and reads the latest content when its turn comes.
+//! compiling, asking the plugin for its description, compiling schemas. At a start, one plugin per core is compiled at a
+//! time, and afterwards one. A plugin that waits for its turn keeps nothing in memory and reads the latest content when
+//! its turn comes.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use moongate_config::{DirGrant, DirMode, PluginConfig, ReloadPolicy, protected_paths};
+use moongate_config::{PluginConfig, ReloadPolicy, protected_paths};
 use moongate_model::names::Digest;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout};
 
+use moongate_host::MAX_CONCURRENT_COMPILES;
 use moongate_system::blocking::PluginBlockingLimiters;
 
 use super::control::{RequestNumber, earlier};
 use super::plugin_host::{CandidateFile, LoadFailure, LoadedCode, LoadedPlugin, PluginHost, Recovery};
 
-/// The maximum number of plugins that are loaded at once. Each runs to describe itself, and the instance pool has this
-/// many spare slots.
+/// The maximum number of plugins that are loaded at once, except for those that are compiled first. Each runs to describe
+/// itself, and the instance pool has spare slots for both.
 const MAX_CONCURRENT_LOADS: usize = 4;
 
 /// The time limit for reading a file. After that, its file system counts as unresponsive, and reload requests stop
@@ -122,15 +124,51 @@ pub(super) struct PluginCheck {
     pub(super) rejected: Option<Digest>,
     /// Every plugin's current configuration.
     pub(super) all_configs: Arc<[Arc<PluginConfig>]>,
-    pub(super) compile_started: CompileStarted,
+    /// True if a plugin can write to a directory.
+    pub(super) has_writable_dirs: bool,
+    pub(super) compile_reporter: CompileReporter,
+    /// The number of permits that compiling takes, of [`MAX_CONCURRENT_COMPILES`].
+    pub(super) compile_permits: u32,
 }
 
-/// Reports that a plugin's code is being compiled.
-#[derive(Debug, Clone)]
-pub(super) struct CompileStarted {
+/// The circumstances of all checks that start at the same time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CheckCircumstances {
+    /// See [`PluginCheck::compile_permits`].
+    pub(super) compile_permits: u32,
+    /// See [`PluginCheck::has_writable_dirs`].
+    pub(super) has_writable_dirs: bool,
+}
+
+/// A check has come to compiling.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CompileStep {
     /// The plugin's serial number.
     pub(super) serial: u64,
-    pub(super) sender: mpsc::UnboundedSender<u64>,
+    pub(super) stage: CompileStage,
+}
+
+/// A stage of compiling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CompileStage {
+    /// Other plugins are compiled first.
+    Waiting,
+    /// The code is being compiled.
+    Running,
+}
+
+/// Reports the stages of compiling.
+#[derive(Debug, Clone)]
+pub(super) struct CompileReporter {
+    /// The plugin's serial number.
+    pub(super) serial: u64,
+    pub(super) sender: mpsc::UnboundedSender<CompileStep>,
+}
+
+impl CompileReporter {
+    fn report(&self, stage: CompileStage) {
+        let _ = self.sender.send(CompileStep { serial: self.serial, stage }); // the reconciler has stopped
+    }
 }
 
 /// The result of a check.
@@ -182,7 +220,7 @@ impl Default for CheckPermits {
     fn default() -> Self {
         Self {
             reading: Semaphore::new(MAX_CONCURRENT_READS),
-            compiling: Semaphore::new(1),
+            compiling: Semaphore::new(MAX_CONCURRENT_COMPILES as usize),
             loading: Semaphore::new(MAX_CONCURRENT_LOADS),
             paths: PluginBlockingLimiters::new(1),
         }
@@ -244,17 +282,18 @@ impl PluginCheck {
             Err(finding) => return finding,
         };
         if file.is_compiled() {
-            return self.load(file, permits).await;
+            let _permit = permits.loading.acquire().await;
+            return self.load(file).await;
         }
         drop(file);
         drop(reading);
-        let _compiling = permits.compiling.acquire().await;
+        self.compile_reporter.report(CompileStage::Waiting);
+        let _compiling = permits.compiling.acquire_many(self.compile_permits).await;
         let _reading = permits.reading.acquire().await;
         match self.read_if_new(host, permits).await {
             Ok(file) => {
-                let CompileStarted { serial, sender } = &self.compile_started;
-                let _ = sender.send(*serial); // the reconciler has stopped
-                self.load(file, permits).await
+                self.compile_reporter.report(CompileStage::Running);
+                self.load(file).await
             }
             Err(finding) => finding,
         }
@@ -283,8 +322,7 @@ impl PluginCheck {
 
     /// Rejects a file on a path that a plugin can write to: a plugin that can change a component controls it.
     async fn check_write_access(&self, permits: &CheckPermits) -> Option<LoadFailure> {
-        let may_write = |dir: &DirGrant| dir.mode == DirMode::ReadWrite;
-        if !self.all_configs.iter().any(|config| config.allow.dirs.iter().any(may_write)) {
+        if !self.has_writable_dirs {
             return None;
         }
         let config = Arc::clone(&self.config);
@@ -319,9 +357,8 @@ impl PluginCheck {
         }
     }
 
-    async fn load(&self, file: Box<dyn CandidateFile>, permits: &CheckPermits) -> FileFinding {
+    async fn load(&self, file: Box<dyn CandidateFile>) -> FileFinding {
         let digest = file.digest();
-        let _permit = permits.loading.acquire().await;
         let loaded = match file.load(Arc::clone(&self.config)).await {
             Ok(code) => self.check_offer(code).await,
             Err(failure) => Err(failure),

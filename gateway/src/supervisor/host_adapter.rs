@@ -27,6 +27,10 @@ impl PluginHost for WasmPluginHost {
             Ok(Box::new(WasmComponentFile { host, component }) as Box<dyn CandidateFile>)
         })
     }
+
+    fn start_serving(&self) {
+        self.0.start_serving();
+    }
 }
 
 impl CandidateFile for WasmComponentFile {

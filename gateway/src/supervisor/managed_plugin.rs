@@ -21,8 +21,8 @@ use tokio::time::Instant;
 
 use super::backoff::Backoff;
 use super::check::{
-    CheckCause, CheckRequest, CheckResult, CheckScope, CompileStarted, ConfigFinding, FileFinding,
-    PluginCheck,
+    CheckCause, CheckCircumstances, CheckRequest, CheckResult, CheckScope, CompileReporter, CompileStage,
+    CompileStep, ConfigFinding, FileFinding, PluginCheck,
 };
 use super::control::RequestNumber;
 use super::plugin_host::{LoadFailure, LoadedCode, LoadedPlugin, Recovery};
@@ -52,8 +52,8 @@ pub(super) struct ManagedPlugin {
     /// The failure of the active code under its configuration.
     config_failure: Option<FailedCheck>,
     checks: CheckQueue,
-    /// True while the running check compiles code.
-    is_compiling: bool,
+    /// The stage of compiling, if the running check compiles code.
+    compile_stage: Option<CompileStage>,
     /// The time when the file was first found missing, while it is looked for again.
     missing_since: Option<Instant>,
     /// Code that is always unusable, and the reason.
@@ -176,7 +176,7 @@ impl ManagedPlugin {
             file: FileState::UpToDate,
             config_failure: None,
             checks: CheckQueue::Idle,
-            is_compiling: false,
+            compile_stage: None,
             missing_since: None,
             unusable_code: None,
             earlier_code: Vec::new(),
@@ -263,7 +263,8 @@ impl ManagedPlugin {
         &mut self,
         now: Instant,
         all_configs: &Arc<[Arc<PluginConfig>]>,
-        compile_started: &mpsc::UnboundedSender<u64>,
+        compile_steps: &mpsc::UnboundedSender<CompileStep>,
+        circumstances: CheckCircumstances,
     ) -> Option<PluginCheck> {
         if let Some(scope) = self.take_due_retry(now) {
             let cause = CheckCause::Retry;
@@ -277,7 +278,9 @@ impl ManagedPlugin {
             candidate: self.candidate.version().map(|version| version.loaded.digest()),
             rejected: self.unusable_code.as_ref().map(|(digest, _)| *digest),
             all_configs: Arc::clone(all_configs),
-            compile_started: CompileStarted { serial: self.serial, sender: compile_started.clone() },
+            compile_reporter: CompileReporter { serial: self.serial, sender: compile_steps.clone() },
+            compile_permits: circumstances.compile_permits,
+            has_writable_dirs: circumstances.has_writable_dirs,
         })
     }
 
@@ -311,6 +314,14 @@ impl ManagedPlugin {
         }
     }
 
+    /// True if a check has to start now.
+    pub(super) fn is_check_due(&self, now: Instant) -> bool {
+        let is_due = |not_before: Option<Instant>| not_before.is_none_or(|time| time <= now);
+        self.checks.running().is_none()
+            && (self.checks.queued().is_some_and(|request| is_due(request.not_before))
+                || self.failed_checks().any(|failed| failed.retry.is_some_and(|retry| retry.at <= now)))
+    }
+
     /// The time of the next scheduled step.
     pub(super) fn due(&self) -> Option<Instant> {
         if self.checks.running().is_some() {
@@ -326,15 +337,20 @@ impl ManagedPlugin {
         let is_change =
             |check: CheckRequest| check.cause.request().is_some() || check.scope.includes_config();
         match self.checks.running() {
-            Some(_) if self.is_compiling => PluginActivity::Compiling,
+            Some(_) if self.compile_stage == Some(CompileStage::Running) => PluginActivity::Compiling,
             Some(check) if is_change(check) => PluginActivity::Checking,
             Some(_) | None => PluginActivity::Idle,
         }
     }
 
-    /// Notes that the running check compiles code.
-    pub(super) fn start_compile(&mut self) {
-        self.is_compiling = true;
+    /// Notes the stage of compiling that the running check has reached.
+    pub(super) fn set_compile_stage(&mut self, stage: CompileStage) {
+        self.compile_stage = self.checks.running().map(|_| stage);
+    }
+
+    /// True if the running check compiles code, or waits for other plugins that are compiled.
+    pub(super) fn awaits_compiler(&self) -> bool {
+        self.compile_stage.is_some()
     }
 
     /// True if a check is running or queued. Retries don't count.
@@ -356,7 +372,7 @@ impl ManagedPlugin {
         now: Instant,
     ) -> CheckEffect {
         let Some(request) = self.checks.finish() else { return CheckEffect::None };
-        self.is_compiling = false;
+        self.compile_stage = None;
         self.last_detected = Some(request.detected);
         if !config.is_equivalent_to(&self.config) {
             // Another configuration has replaced the one that was checked.

@@ -19,6 +19,9 @@ pub(super) type LoadFuture<T> = Pin<Box<dyn Future<Output = Result<T, LoadFailur
 pub(super) trait PluginHost: Send + Sync {
     /// Reads a component's file, once no write is in progress.
     fn read(&self, config: Arc<PluginConfig>) -> LoadFuture<Box<dyn CandidateFile>>;
+
+    /// From now on, calls are more important than compiling.
+    fn start_serving(&self) {}
 }
 
 /// The content of a component's file.

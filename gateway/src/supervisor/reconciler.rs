@@ -16,26 +16,27 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_config::{Config, Diagnostic, PluginConfig};
+use moongate_config::{Config, Diagnostic, DirGrant, DirMode, PluginConfig};
 use moongate_model::names::PluginId;
 use moongate_protocol::catalog::Catalog;
 use moongate_protocol::changes::ResourceUpdates;
 use moongate_protocol::limiter::ConcurrencyLimiter;
 use moongate_protocol::mcp;
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use moongate_host::{ChangeInbox, ReportedChanges};
+use moongate_host::{ChangeInbox, MAX_CONCURRENT_COMPILES, ReportedChanges, startup_compiles};
 
-use super::check::{self, CheckPermits, CheckResult};
+use super::check::{self, CheckCircumstances, CheckPermits, CheckResult, CompileStep};
 use super::control::ReloadRequest;
 use super::desired_config::{ConfigInForce, ConfigReader, DesiredConfig, read_settled};
 use super::list_refresh::{ListRefreshes, RefreshResult, refresh};
 use super::managed_plugin::ManagedPlugin;
 use super::plugin_host::{LoadedCode, LoadedPlugin, PluginHost};
 use super::reload_report::ReloadReport;
+use super::startup::{StartupProgress, StartupResult};
 use super::status::{SupervisorStatus, WatchMode};
 use super::watch::{WatchClient, WatchEvent};
 
@@ -66,7 +67,7 @@ pub(super) struct Reconciler {
     deps: ReconcilerDeps,
     watching: WatchMode,
     check_permits: Arc<CheckPermits>,
-    compile_started: (mpsc::UnboundedSender<u64>, mpsc::UnboundedReceiver<u64>),
+    compile_steps: (mpsc::UnboundedSender<CompileStep>, mpsc::UnboundedReceiver<CompileStep>),
     tasks: JoinSet<TaskResult>,
     desired: DesiredConfig,
     /// In configuration order.
@@ -81,6 +82,7 @@ pub(super) struct Reconciler {
     catalog_problems: Vec<Diagnostic>,
     retired: Vec<RetiredCode>,
     phase: Phase,
+    startup: StartupProgress,
 }
 
 /// Code that is no longer active.
@@ -92,7 +94,8 @@ struct RetiredCode {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Nothing is published before every plugin was tried once. The caller reports failures.
+    /// Some plugins weren't tried yet. Nothing is published before every plugin was tried whose code is cached. The
+    /// caller reports failures.
     Starting,
     Serving,
 }
@@ -104,8 +107,8 @@ enum Event {
     ReloadRequested(ReloadRequest),
     ReportedByPlugins(BTreeMap<PluginId, ReportedChanges>),
     TaskEnded(Box<TaskResult>),
-    /// The code of the plugin with this serial number is being compiled.
-    CompileStarted(u64),
+    /// A plugin's code has to be compiled.
+    Compile(CompileStep),
     /// A deadline has passed.
     Timer,
 }
@@ -143,7 +146,7 @@ impl Reconciler {
             deps,
             watching: WatchMode::Off,
             check_permits: Arc::default(),
-            compile_started: mpsc::unbounded_channel(),
+            compile_steps: mpsc::unbounded_channel(),
             tasks: JoinSet::new(),
             desired,
             plugins: Vec::new(),
@@ -155,6 +158,7 @@ impl Reconciler {
             catalog_problems: Vec::new(),
             retired: Vec::new(),
             phase: Phase::Starting,
+            startup: StartupProgress::default(),
         };
         for config in configs {
             let serial = reconciler.next_serial();
@@ -164,24 +168,29 @@ impl Reconciler {
         reconciler
     }
 
-    /// Loads all plugins and publishes the first catalog.
-    pub(super) async fn load_all(&mut self) {
+    /// Loads all plugins and publishes the first catalogs.
+    async fn load_all(&mut self) {
         self.start_due_work(Instant::now());
+        self.publish_if_due(Instant::now());
+        self.announce(); // the status names every plugin from now on
         while self.plugins.iter().any(ManagedPlugin::is_busy) {
             self.step().await;
         }
-        self.ready_since = Some(Instant::now());
         self.publish();
         // The caller reports problems of the start, including those of the catalog.
         self.announce();
         self.phase = Phase::Serving;
+        self.deps.host.start_serving();
         self.announce();
+        let (problems, inactive) = (self.problems(), self.inactive_plugins());
+        self.startup.set_complete(StartupResult { problems, inactive });
     }
 
-    /// Runs until `stop` is cancelled.
+    /// Loads all plugins, and then applies changes until `stop` is cancelled.
     pub(super) async fn run(mut self, stop: CancellationToken) {
         let _alarm = PanicAlarm;
         let steps = async {
+            self.load_all().await;
             loop {
                 self.step().await;
             }
@@ -189,8 +198,13 @@ impl Reconciler {
         stop.run_until_cancelled(steps).await;
     }
 
+    /// The progress of the start.
+    pub(super) fn startup(&self) -> StartupProgress {
+        self.startup.clone()
+    }
+
     /// Problems of the plugins, in configuration order.
-    pub(super) fn problems(&self) -> Vec<Diagnostic> {
+    fn problems(&self) -> Vec<Diagnostic> {
         let failures = self.plugins.iter().flat_map(ManagedPlugin::failures);
         let problems = failures.flat_map(|failure| &failure.problems).chain(&self.catalog_problems);
         let mut problems: Vec<_> = problems.cloned().collect();
@@ -199,7 +213,7 @@ impl Reconciler {
     }
 
     /// Plugins without an active version.
-    pub(super) fn inactive_plugins(&self) -> Vec<PluginId> {
+    fn inactive_plugins(&self) -> Vec<PluginId> {
         let inactive = self.plugins.iter().filter(|plugin| plugin.active().is_none());
         inactive.map(|plugin| plugin.id().clone()).collect()
     }
@@ -212,15 +226,22 @@ impl Reconciler {
     async fn step(&mut self) {
         let event = self.next_event().await;
         // A plugin may report changes in every call, and reports aren't part of the status.
-        let is_report = matches!(event, Event::ReportedByPlugins(_));
+        let mut is_report = matches!(event, Event::ReportedByPlugins(_));
         // Work that a panic left undone is done with the next event.
         let done = catch_unwind(AssertUnwindSafe(|| {
             self.handle(event);
+            // The rest of a step takes longer the more plugins there are, and many are loaded at once at a start.
+            while let Some(result) = self.tasks.try_join_next() {
+                is_report = false;
+                self.handle(task_event(result));
+            }
             let now = Instant::now();
             self.start_due_work(now);
             if !is_report {
                 self.publish_if_due(now);
-                self.announce();
+                if self.phase == Phase::Serving || self.has_catalog() {
+                    self.announce();
+                }
             }
         }));
         if done.is_err() {
@@ -234,15 +255,9 @@ impl Reconciler {
         tokio::select! {
             Some(event) = watch.next_event() => Event::Watch(event),
             Some(request) = requests.recv() => Event::ReloadRequested(request),
-            Some(serial) = self.compile_started.1.recv() => Event::CompileStarted(serial),
+            Some(step) = self.compile_steps.1.recv() => Event::Compile(step),
             reported = inbox.take() => Event::ReportedByPlugins(reported),
-            Some(result) = self.tasks.join_next() => match result {
-                Ok(result) => Event::TaskEnded(Box::new(result)),
-                Err(error) => {
-                    tracing::error!("reload task failed: {error}");
-                    Event::Timer
-                }
-            },
+            Some(result) = self.tasks.join_next() => task_event(result),
             () = sleep_until(due) => Event::Timer,
         }
     }
@@ -251,16 +266,21 @@ impl Reconciler {
     fn due(&self) -> Option<Instant> {
         let checks = self.plugins.iter().filter_map(ManagedPlugin::due);
         let publish = match self.phase {
-            Phase::Serving => self.ready_since.map(|since| since + MAX_PUBLISH_DELAY),
-            Phase::Starting => None, // waits for all plugins, however long that takes
+            Phase::Starting if !self.has_catalog() => None, // waits for all plugins that needn't be compiled
+            Phase::Starting | Phase::Serving => self.ready_since.map(|since| since + MAX_PUBLISH_DELAY),
         };
         checks.chain(publish).chain(self.list_refreshes.due()).min()
     }
 
     /// Starts every task that is due.
     fn start_due_work(&mut self, now: Instant) {
+        self.start_list_refreshes(now);
+        let starts_read = self.desired.start_read();
+        if !starts_read && !self.plugins.iter().any(|plugin| plugin.is_check_due(now)) {
+            return;
+        }
         let configs: Arc<[_]> = self.configs_in_force().into();
-        if self.desired.start_read() {
+        if starts_read {
             let reader = Arc::clone(&self.deps.reader);
             let lane = self.desired.lane.clone();
             let started = Arc::clone(&self.desired.started);
@@ -269,8 +289,16 @@ impl Reconciler {
                 TaskResult::ConfigRead(Box::new(read_settled(reader, lane, in_force).await))
             });
         }
+        let compile_permits = match self.phase {
+            Phase::Starting => MAX_CONCURRENT_COMPILES / startup_compiles(),
+            Phase::Serving => MAX_CONCURRENT_COMPILES, // one at a time
+        };
+        let may_write = |dir: &DirGrant| dir.mode == DirMode::ReadWrite;
+        let has_writable_dirs = configs.iter().any(|config| config.allow.dirs.iter().any(may_write));
+        let circumstances = CheckCircumstances { compile_permits, has_writable_dirs };
         for plugin in &mut self.plugins {
-            let Some(check) = plugin.start_check(now, &configs, &self.compile_started.0) else { continue };
+            let check = plugin.start_check(now, &configs, &self.compile_steps.0, circumstances);
+            let Some(check) = check else { continue };
             let serial = plugin.serial;
             let config = Arc::clone(&check.config);
             let host = Arc::clone(&self.deps.host);
@@ -280,6 +308,10 @@ impl Reconciler {
                 TaskResult::Checked { serial, config, result }
             });
         }
+    }
+
+    /// Starts to ask the plugins that are due for their lists.
+    fn start_list_refreshes(&mut self, now: Instant) {
         while let Some(plugin) = self.list_refreshes.start(now) {
             let managed = self.plugins.iter().find(|managed| *managed.id() == plugin);
             match managed.and_then(|managed| Some((managed.serial, managed.active_loaded()?.clone()))) {
@@ -314,17 +346,40 @@ impl Reconciler {
 
     /// Publishes finished work: at once if nothing else is being prepared, and otherwise after a short delay.
     fn publish_if_due(&mut self, now: Instant) {
+        if self.phase == Phase::Starting && !self.has_catalog() {
+            // Plugins that have to be compiled follow later.
+            if self.plugins.iter().all(|plugin| !plugin.is_busy() || plugin.awaits_compiler()) {
+                self.publish();
+                self.startup.set_first_catalog();
+            }
+            return;
+        }
         let Some(since) = self.ready_since else { return };
         let is_busy = self.plugins.iter().any(ManagedPlugin::is_busy);
-        match self.phase {
-            Phase::Serving if !is_busy || now >= since + MAX_PUBLISH_DELAY => self.publish(),
-            Phase::Serving | Phase::Starting => {}
+        if !is_busy || now >= since + MAX_PUBLISH_DELAY {
+            self.publish();
         }
+    }
+
+    /// True if a catalog was published.
+    fn has_catalog(&self) -> bool {
+        self.deps.catalog.borrow().generation() > 0
     }
 
     fn next_serial(&mut self) -> u64 {
         self.last_serial += 1;
         self.last_serial
+    }
+}
+
+/// The event of an ended task.
+fn task_event(result: Result<TaskResult, JoinError>) -> Event {
+    match result {
+        Ok(result) => Event::TaskEnded(Box::new(result)),
+        Err(error) => {
+            tracing::error!("reload task failed: {error}");
+            Event::Timer
+        }
     }
 }
 

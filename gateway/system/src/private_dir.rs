@@ -14,7 +14,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags};
 
 /// The bit that makes new files inherit the directory's group.
 const SET_GROUP_ID: u32 = 0o2000;
@@ -205,6 +205,12 @@ impl PrivateDir {
         Ok(names)
     }
 
+    /// True if there is a file with this name, of any kind.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        rustix::fs::statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    }
+
     /// Opens a file for reading. It may be of any kind except a symlink, and belong to anyone.
     ///
     /// # Errors
@@ -221,6 +227,21 @@ impl PrivateDir {
     pub fn create_file(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(rustix::fs::openat(&self.dir, name, flags, Mode::RUSR | Mode::WUSR)?.into())
+    }
+
+    /// Opens a file that only its owner can access, and locks it until it is closed. Creates it if it is missing. Returns
+    /// `None` if another process has locked it.
+    ///
+    /// # Errors
+    /// The file can't be created or opened, or the file system has no locks.
+    pub fn try_lock(&self, name: &str) -> io::Result<Option<File>> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.dir, name, flags, Mode::RUSR | Mode::WUSR)?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(file.into())),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Renames a file within the directory.

@@ -21,6 +21,9 @@ mod stream;
 pub use admin::Admin;
 pub use stream::{Event, EventStream};
 
+/// The part of the log line that names the endpoint while plugins are being loaded.
+const SERVING_WHILE_LOADING: &str = "while plugins are being loaded";
+
 /// A gateway that serves over HTTP. All its messages are validated against the schema of their revision.
 #[derive(Debug)]
 pub struct Http {
@@ -104,12 +107,26 @@ impl Http {
         Self::spawn(command)
     }
 
-    /// Starts the gateway with a command that serves over HTTP.
+    /// Starts the gateway with a command that serves over HTTP, and waits until all plugins are loaded.
     ///
     /// # Panics
     /// If the gateway exits before it listens.
     #[must_use]
-    pub fn spawn(mut command: Command) -> Self {
+    pub fn spawn(command: Command) -> Self {
+        Self::spawn_until(command, |line| !line.contains(SERVING_WHILE_LOADING))
+    }
+
+    /// Starts the gateway with a command that serves over HTTP, and waits until it listens. Plugins can still be
+    /// loading.
+    ///
+    /// # Panics
+    /// If the gateway exits before it listens.
+    #[must_use]
+    pub fn spawn_loading(command: Command) -> Self {
+        Self::spawn_until(command, |_| true)
+    }
+
+    fn spawn_until(mut command: Command, is_started: impl Fn(&str) -> bool) -> Self {
         command.stdin(Pipe::null()).stdout(Pipe::null()).stderr(Pipe::piped());
         let mut child = command.spawn().expect("the gateway starts");
         let mut stderr = BufReader::new(child.stderr.take().expect("stderr is piped"));
@@ -120,7 +137,8 @@ impl Http {
             seen.push_str(&line);
             assert!(length > 0, "the gateway exited: {seen}");
             // The log can name other listeners first.
-            if let Some(end) = line.find("/mcp")
+            if is_started(&line)
+                && let Some(end) = line.find("/mcp")
                 && let Some(at) = line[..end].rfind("http://")
             {
                 break line[at + "http://".len()..end].parse().expect("an address");

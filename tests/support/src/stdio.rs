@@ -1,7 +1,7 @@
 //! A stdio client with the gateway as a child process, one JSON message per line.
 
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio as Pipe};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -18,6 +18,8 @@ pub struct Stdio {
     child: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
+    /// Receives a value when all plugins are loaded.
+    loaded: Receiver<()>,
     queued: VecDeque<Value>,
     log: thread::JoinHandle<String>,
     next_id: u64,
@@ -58,12 +60,24 @@ impl Stdio {
         Self::spawn(command)
     }
 
-    fn spawn(mut command: Command) -> Self {
+    /// Starts the gateway with a stdio command, and waits until all plugins are loaded, or until it exits.
+    fn spawn(command: Command) -> Self {
+        let client = Self::spawn_loading(command);
+        client.loaded.recv_timeout(WAIT_TIMEOUT).expect("the plugins are loaded, or the gateway exits");
+        client
+    }
+
+    /// Starts the gateway with a stdio command. Plugins can still be loading.
+    ///
+    /// # Panics
+    /// If the process can't be started.
+    #[must_use]
+    pub fn spawn_loading(mut command: Command) -> Self {
         command.stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::piped());
         let mut child = command.spawn().expect("the gateway starts");
         let stdin = child.stdin.take();
         let mut stdout = BufReader::new(child.stdout.take().expect("stdout is piped"));
-        let mut stderr = child.stderr.take().expect("stderr is piped");
+        let mut stderr = BufReader::new(child.stderr.take().expect("stderr is piped"));
         let (send, lines) = channel();
         thread::spawn(move || {
             let mut line = String::new();
@@ -73,15 +87,26 @@ impl Stdio {
                 }
             }
         });
+        let (loading, loaded) = channel();
         let log = thread::spawn(move || {
             let mut log = String::new();
-            let _ = stderr.read_to_string(&mut log);
+            let mut at = 0;
+            while stderr.read_line(&mut log).is_ok_and(|length| length > 0) {
+                // The banner; its text is the message of a log line in JSON.
+                let line = &log[at..];
+                if line.starts_with("serving   ") || line.contains("\"serving ") {
+                    let _ = loading.send(());
+                }
+                at = log.len();
+            }
+            let _ = loading.send(());
             log
         });
         Self {
             child,
             stdin,
             lines,
+            loaded,
             queued: VecDeque::new(),
             log,
             next_id: 1,

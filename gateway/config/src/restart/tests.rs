@@ -39,6 +39,7 @@ const CHANGES: &[(&str, &str, bool)] = &[
     ("gateway.poll", "'9s'", false),
     ("gateway.wider_grants", "'wait'", false),
     ("gateway.require_all", "true", false),
+    ("gateway.startup_wait", "'9s'", false),
     ("gateway.stop_grace", "'9s'", false),
     ("http.listen", "'127.0.0.1:9'", true),
     ("http.allowed_hosts", "['example.com']", true),

@@ -108,6 +108,13 @@ pub static GATEWAY: &[Key] = &[
         "Refuse to start if a plugin can't be loaded. By default, the gateway starts without that plugin.",
     ),
     optional(
+        "startup_wait",
+        ValueKind::Duration(NumberRange { max: 3_600, ..NumberRange::any() }),
+        "\"2s\"",
+        "The time that a list, or a call to an unknown name, waits for plugins that are still being loaded after a \
+         start. Later ones are announced with `list_changed`. With `require_all`, requests wait for all plugins.",
+    ),
+    optional(
         "stop_grace",
         ValueKind::Duration(NumberRange { max: 3_600, ..NumberRange::any() }),
         "\"30s\"",

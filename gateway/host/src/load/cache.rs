@@ -6,15 +6,18 @@
 //! and renamed, and never changed afterwards, because it is mapped while its component is loaded. Its name ends with
 //! the digest of its own contents, so that a disk error is detected before the code runs. Old unused entries are
 //! evicted, and above the maximum size, the oldest ones: a plugin that is rebuilt all day leaves an entry each time.
+//! The compiling process adds the entry itself, so that it is of use even if the gateway ends first. While it compiles,
+//! it locks a file, so that the next gateway's process waits for the entry and doesn't compile the component again.
 //! If the directory can't be used, components are compiled at each start; nothing else changes.
 
+use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
 use std::hash::{BuildHasher as _, Hash, Hasher, RandomState};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
 use moongate_model::names::Digest;
 use sha2::{Digest as _, Sha256};
@@ -35,11 +38,17 @@ const ABANDONED_AGE: Duration = Duration::from_secs(60 * 60);
 /// The files of the directory. Code that another user could have changed is never run.
 const CACHE_FILES: PrivateFiles = PrivateFiles {
     subdirectory: "moongate-cache",
-    is_own_name: |name| name.ends_with(ENTRY_EXTENSION) || is_unfinished(name),
+    is_own_name: |name| {
+        name.ends_with(ENTRY_EXTENSION) || is_unfinished(name) || name.ends_with(LOCK_EXTENSION)
+    },
     exposed: ExposedFiles::Delete,
 };
 const ENTRY_EXTENSION: &str = ".cwasm";
 const UNFINISHED_EXTENSION: &str = ".tmp";
+const LOCK_EXTENSION: &str = ".cwasm.lock";
+
+/// The interval at which a process tries again to lock a file.
+const LOCK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The cache, in a checked directory.
 #[derive(Debug)]
@@ -48,15 +57,27 @@ pub(crate) struct CodeCache {
     path: PathBuf,
     /// Replaced if the directory was removed.
     dir: Mutex<Arc<PrivateDir>>,
+    /// The names of entries that were found, so that the directory isn't read again for each.
+    found: Mutex<BTreeMap<Digest, String>>,
+    /// The hash of everything that affects the compiled code, apart from the component.
+    compatibility: OnceLock<u64>,
 }
 
 impl CodeCache {
     /// Creates the directory if it is missing, and checks that it is private.
     pub(crate) fn open(path: &Path) -> Result<Self, PrivateDirError> {
         let dir = Arc::new(PrivateDir::create(path, CACHE_FILES)?);
-        let cache = Self { path: path.to_owned(), dir: Mutex::new(dir) };
-        cache.prune();
-        Ok(cache)
+        Ok(Self {
+            path: path.to_owned(),
+            dir: Mutex::new(dir),
+            found: Mutex::default(),
+            compatibility: OnceLock::new(),
+        })
+    }
+
+    /// The configured path.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     fn dir(&self) -> Arc<PrivateDir> {
@@ -65,28 +86,114 @@ impl CodeCache {
 
     /// The compiled code of the component with this digest. `None` if there is no usable entry.
     pub(crate) fn get(&self, engine: &Engine, digest: &Digest) -> Option<Component> {
-        let prefix = prefix(engine, digest);
         let dir = self.dir();
-        let names = dir.names().ok()?.into_iter();
-        names.filter(|name| is_entry(name, &prefix)).find_map(|name| load_entry(&dir, engine, &name))
+        let found = self.found().get(digest).cloned();
+        let component = found.and_then(|name| load_entry(&dir, engine, &name));
+        component.or_else(|| {
+            let prefix = self.prefix(engine, digest);
+            let names = dir.names().ok()?.into_iter();
+            names.filter(|name| is_entry(name, &prefix)).find_map(|name| load_entry(&dir, engine, &name))
+        })
     }
 
     /// True if there is an entry. Loading can still find that the entry is unusable.
     pub(crate) fn contains(&self, engine: &Engine, digest: &Digest) -> bool {
-        let prefix = prefix(engine, digest);
-        self.dir().names().is_ok_and(|names| names.iter().any(|name| is_entry(name, &prefix)))
+        let dir = self.dir();
+        if self.found().get(digest).is_some_and(|name| dir.contains(name)) {
+            return true;
+        }
+        let prefix = self.prefix(engine, digest);
+        dir.names().is_ok_and(|names| names.iter().any(|name| is_entry(name, &prefix)))
+    }
+
+    /// Finds all entries for this engine, so that the directory isn't read for each.
+    pub(crate) fn find_all(&self, engine: &Engine) {
+        let names = self.dir().names().unwrap_or_default();
+        let entries = names.into_iter().filter_map(|name| {
+            let digest = name.get(..64)?.parse().ok()?;
+            is_entry(&name, &self.prefix(engine, &digest)).then_some((digest, name))
+        });
+        let entries: Vec<_> = entries.collect();
+        self.found().extend(entries);
+    }
+
+    /// The prefix of an entry's name: the component's digest, and a hash of everything else that affects the compiled code.
+    fn prefix(&self, engine: &Engine, digest: &Digest) -> String {
+        let compatibility = self.compatibility.get_or_init(|| {
+            let mut hasher = StableHasher(Sha256::new());
+            engine.precompile_compatibility_hash().hash(&mut hasher);
+            hasher.finish()
+        });
+        format!("{digest}-{compatibility:016x}-")
+    }
+
+    fn found(&self) -> MutexGuard<'_, BTreeMap<Digest, String>> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds compiled code and returns it mapped from the file.
     pub(crate) fn put(&self, engine: &Engine, digest: &Digest, code: &[u8]) -> wasmtime::Result<Component> {
-        let name = prefix(engine, digest) + &suffix(&Sha256::digest(code).into());
-        // Not the process id: gateways in different containers can share both the directory and the id.
-        let random = RandomState::new().hash_one(digest);
-        let unfinished = format!("{name}.{random:016x}{UNFINISHED_EXTENSION}");
-        let dir = self
-            .write(&unfinished, code)
-            .map_err(|error| wasmtime::format_err!("`{}`: {error}", self.path.display()))?;
-        dir.rename(&unfinished, &name).inspect_err(|_| drop(dir.remove(&unfinished)))?;
+        self.add(engine, digest, code)?;
+        self.load_added(engine, digest)
+    }
+
+    /// Compiles a component and adds its code. If another process is compiling it, waits for that one, but only for
+    /// `max_wait`. Returns the code if it can't be added, and otherwise nothing.
+    pub(crate) fn compile_once(
+        &self,
+        engine: &Engine,
+        digest: &Digest,
+        max_wait: Duration,
+        compile: impl FnOnce() -> wasmtime::Result<Vec<u8>>,
+    ) -> wasmtime::Result<Vec<u8>> {
+        let name = self.prefix(engine, digest) + LOCK_EXTENSION;
+        let dir = self.dir();
+        let started = Instant::now();
+        let mut waited = false;
+        // Without locks, the component is compiled once by each process.
+        let _lock = loop {
+            match dir.try_lock(&name) {
+                Ok(None) if started.elapsed() < max_wait => {
+                    waited = true;
+                    std::thread::sleep(LOCK_INTERVAL);
+                }
+                Ok(lock) => break lock,
+                Err(_) => break None,
+            }
+        };
+        let added = if waited && self.has_intact_entry(engine, digest) {
+            Ok(Vec::new())
+        } else {
+            compile().map(|code| if self.add(engine, digest, &code).is_ok() { Vec::new() } else { code })
+        };
+        let _ = dir.remove(&name);
+        added
+    }
+
+    /// True if there is an entry whose contents match its name.
+    fn has_intact_entry(&self, engine: &Engine, digest: &Digest) -> bool {
+        let prefix = self.prefix(engine, digest);
+        let dir = self.dir();
+        let is_intact = |name: &String| {
+            let checksum = || open_entry(&dir, name).and_then(|(file, _)| file_checksum(&file));
+            is_entry(name, &prefix) && checksum().is_ok_and(|checksum| name.ends_with(&suffix(&checksum)))
+        };
+        dir.names().is_ok_and(|names| names.iter().any(is_intact))
+    }
+
+    /// Maps an entry that was just added.
+    pub(crate) fn load_added(&self, engine: &Engine, digest: &Digest) -> wasmtime::Result<Component> {
+        let prefix = self.prefix(engine, digest);
+        let find = |dir: &PrivateDir| dir.names().ok()?.into_iter().find(|name| is_entry(name, &prefix));
+        let mut dir = self.dir();
+        let name = match find(&dir) {
+            Some(name) => name,
+            None => {
+                // The process that added it found no directory, and created it again.
+                dir = self.reopen()?;
+                find(&dir).ok_or_else(|| wasmtime::format_err!("the compiled code was removed"))?
+            }
+        };
         // Code for a component that doesn't fit into the pool never becomes usable.
         let component = open_entry(&dir, &name)
             .map_err(wasmtime::Error::from)
@@ -94,6 +201,26 @@ impl CodeCache {
             .inspect_err(|_| drop(dir.remove(&name)))?;
         self.prune();
         Ok(component)
+    }
+
+    /// Opens the directory at the configured path again.
+    fn reopen(&self) -> Result<Arc<PrivateDir>, PrivateDirError> {
+        let dir = Arc::new(PrivateDir::create(&self.path, CACHE_FILES)?);
+        *self.dir.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&dir);
+        Ok(dir)
+    }
+
+    /// Adds compiled code.
+    fn add(&self, engine: &Engine, digest: &Digest, code: &[u8]) -> wasmtime::Result<()> {
+        let name = self.prefix(engine, digest) + &suffix(&Sha256::digest(code).into());
+        // Not the process id: gateways in different containers can share both the directory and the id.
+        let random = RandomState::new().hash_one(digest);
+        let unfinished = format!("{name}.{random:016x}{UNFINISHED_EXTENSION}");
+        let dir = self
+            .write(&unfinished, code)
+            .map_err(|error| wasmtime::format_err!("`{}`: {error}", self.path.display()))?;
+        dir.rename(&unfinished, &name).inspect_err(|_| drop(dir.remove(&unfinished)))?;
+        Ok(())
     }
 
     /// Writes a file, and re-creates the directory if it was removed.
@@ -105,8 +232,7 @@ impl CodeCache {
         let dir = self.dir();
         match write(&dir, name, code) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let dir = Arc::new(PrivateDir::create(&self.path, CACHE_FILES)?);
-                *self.dir.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&dir);
+                let dir = self.reopen()?;
                 write(&dir, name, code)?;
                 Ok(dir)
             }
@@ -115,7 +241,7 @@ impl CodeCache {
     }
 
     /// Evicts entries. Removing a file that a gateway has mapped doesn't affect that gateway.
-    fn prune(&self) {
+    pub(crate) fn prune(&self) {
         let dir = self.dir();
         let mut entries = Vec::new();
         for name in dir.names().unwrap_or_default() {
@@ -123,7 +249,7 @@ impl CodeCache {
             let idle = meta.modified().map(age).unwrap_or_default();
             if name.ends_with(ENTRY_EXTENSION) {
                 entries.push((idle, meta.len(), name));
-            } else if name.ends_with(UNFINISHED_EXTENSION) && idle > ABANDONED_AGE {
+            } else if is_temporary(&name) && idle > ABANDONED_AGE {
                 let _ = dir.remove(&name);
             }
         }
@@ -180,16 +306,15 @@ fn load_entry(dir: &PrivateDir, engine: &Engine, name: &str) -> Option<Component
     }
 }
 
-/// The prefix of an entry's name: the component's digest, and a hash of everything else that affects the compiled code.
-fn prefix(engine: &Engine, digest: &Digest) -> String {
-    let mut hasher = StableHasher(Sha256::new());
-    engine.precompile_compatibility_hash().hash(&mut hasher);
-    format!("{digest}-{:016x}-", hasher.finish())
-}
-
 /// True for names of entries that are being written.
 fn is_unfinished(name: &str) -> bool {
     name.contains(ENTRY_EXTENSION) && name.ends_with(UNFINISHED_EXTENSION)
+}
+
+/// True for files that are of use only for a short time. A process that still needs its lock then compiles the component
+/// together with another one.
+fn is_temporary(name: &str) -> bool {
+    name.ends_with(UNFINISHED_EXTENSION) || name.ends_with(LOCK_EXTENSION)
 }
 
 /// The digest of an entry's own contents.

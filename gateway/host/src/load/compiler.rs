@@ -2,8 +2,11 @@
 //!
 //! A component of a few kilobytes can make the compiler use gigabytes, minutes, or its whole stack, and compilation
 //! can't be interrupted. So for each component that isn't cached, the program starts itself again. It sends the
-//! component over stdin and receives the machine code over stdout. A program that doesn't support this (a test, another
-//! user of the library) compiles in its own process. `main` calls [`compile_if_requested`] first of all.
+//! component over stdin, and the process adds the machine code to the cache. So the process finishes its work even if the
+//! gateway ends first, because a client lost patience: the next start finds the code, or waits for the process. Without
+//! a cache, the machine code comes over stdout, and the process ends with the gateway. A program that doesn't support
+//! this (a test, another user of the library) compiles in its own process. `main` calls [`compile_if_requested`] first
+//! of all.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read as _, Write as _};
@@ -16,9 +19,11 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use moongate_config::{LimitKey, Limits};
+use moongate_model::names::Digest;
 use rustix::process::{Resource, Rlimit, Signal};
 use wasmtime::Engine;
 
+use super::cache::CodeCache;
 use super::engine_error;
 use super::error::{LimitTooLow, LoadError};
 use crate::diagnostics::text;
@@ -55,16 +60,6 @@ impl CompileLimits {
         }
     }
 
-    /// The arguments for the process, which [`Self::parse`] parses.
-    fn arguments(self) -> [String; 2] {
-        [self.memory.to_string(), self.seconds.to_string()]
-    }
-
-    fn parse(mut arguments: impl Iterator<Item = OsString>) -> Option<Self> {
-        let mut number = || arguments.next()?.to_str()?.parse().ok();
-        Some(Self { memory: number()?, seconds: number()? })
-    }
-
     /// Applies the limits to this process.
     fn apply(self) -> io::Result<()> {
         let limit = |resource, most| {
@@ -75,14 +70,79 @@ impl CompileLimits {
         // Exceeding the soft limit ends the process with a dedicated signal, unlike being killed for another reason.
         let cpu = Rlimit { current: Some(self.seconds), maximum: Some(self.seconds + 1) };
         rustix::process::setrlimit(Resource::Cpu, cpu)?;
+        // If the machine runs out of memory all the same, this process should be killed first.
+        #[cfg(target_os = "linux")]
+        let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+        Ok(())
+    }
+}
+
+/// The importance of compiling, compared with everything else on the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CompilePriority {
+    /// Someone waits for the plugin: all cores are used.
+    Normal,
+    /// The gateway serves calls, which must not become slower.
+    Low,
+}
+
+/// The job of a compiling process, apart from the component.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CompileJob {
+    pub(crate) limits: CompileLimits,
+    pub(crate) priority: CompilePriority,
+    /// The directory of the cache. `None` if code isn't cached.
+    pub(crate) cache: Option<PathBuf>,
+}
+
+impl CompileJob {
+    /// The arguments for the process, which [`Self::parse`] parses.
+    fn arguments(&self) -> Vec<OsString> {
+        let Self { limits: CompileLimits { memory, seconds }, priority, cache } = self;
+        let priority = match priority {
+            CompilePriority::Normal => "normal",
+            CompilePriority::Low => "low",
+        };
+        let mut arguments = vec![memory.to_string().into(), seconds.to_string().into(), priority.into()];
+        arguments.extend(cache.iter().map(|cache| cache.clone().into_os_string()));
+        arguments
+    }
+
+    fn parse(mut arguments: impl Iterator<Item = OsString>) -> Option<Self> {
+        let mut number = || arguments.next()?.to_str()?.parse().ok();
+        let limits = CompileLimits { memory: number()?, seconds: number()? };
+        let priority = match arguments.next()?.to_str()? {
+            "normal" => CompilePriority::Normal,
+            "low" => CompilePriority::Low,
+            _ => return None,
+        };
+        Some(Self { limits, priority, cache: arguments.next().map(PathBuf::from) })
+    }
+
+    /// Does the job in this process. Returns the code unless it is in the cache.
+    fn run(&self) -> wasmtime::Result<Vec<u8>> {
+        let mut component = Vec::new();
+        io::stdin().lock().read_to_end(&mut component)?;
         #[cfg(target_os = "linux")]
         {
-            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-            let _ = rustix::process::nice(10);
-            // If the machine runs out of memory all the same, this process should be killed first.
-            let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+            if self.cache.is_none() {
+                rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+            }
+            if self.priority == CompilePriority::Low {
+                let _ = rustix::process::nice(10);
+            }
         }
-        Ok(())
+        self.limits.apply()?;
+        let engine = engine::compile_only(self.priority == CompilePriority::Normal)?;
+        let compile = || compile_in_process(&engine, &component);
+        match self.cache.as_deref().map(CodeCache::open) {
+            Some(Ok(cache)) => {
+                // The other process has the same limit.
+                let max_wait = Duration::from_secs(self.limits.seconds);
+                cache.compile_once(&engine, &Digest::of(&component), max_wait, compile)
+            }
+            Some(Err(_)) | None => compile(),
+        }
     }
 }
 
@@ -96,9 +156,9 @@ pub fn compile_if_requested() -> Option<ExitCode> {
         SUPPORTS_COMPILE_ARGUMENT.store(true, Ordering::Relaxed);
         return None;
     }
-    let compiled = read_component(CompileLimits::parse(arguments))
-        .and_then(|component| compile_in_process(&engine::compile_only()?, &component));
-    let result = match compiled {
+    let job = CompileJob::parse(arguments);
+    let job = job.ok_or_else(|| wasmtime::format_err!("the arguments of the compiler are missing"));
+    let result = match job.and_then(|job| job.run()) {
         Ok(code) => io::stdout().lock().write_all(&code).map_err(|error| error.to_string()),
         Err(error) => Err(format!("{error:#}")),
     };
@@ -109,15 +169,6 @@ pub fn compile_if_requested() -> Option<ExitCode> {
             ExitCode::FAILURE
         }
     })
-}
-
-/// Reads the component from stdin, and then applies the limits.
-fn read_component(limits: Option<CompileLimits>) -> wasmtime::Result<Vec<u8>> {
-    let limits = limits.ok_or_else(|| wasmtime::format_err!("the limits of the compiler are missing"))?;
-    let mut component = Vec::new();
-    io::stdin().lock().read_to_end(&mut component)?;
-    limits.apply()?;
-    Ok(component)
 }
 
 fn compile_in_process(engine: &Engine, component: &[u8]) -> wasmtime::Result<Vec<u8>> {
@@ -192,23 +243,25 @@ struct Pipes {
     stderr: ChildStderr,
 }
 
-/// Machine code for `engine`.
+/// Machine code for `engine`. `None` if it was added to the cache.
 ///
 /// # Errors
 /// The component is broken or exceeds a limit, or compilation was cancelled.
 pub(crate) fn compile(
     engine: &Engine,
     component: &[u8],
-    limits: CompileLimits,
+    job: &CompileJob,
     abort: &CompileCancellation,
-) -> Result<Vec<u8>, LoadError> {
+) -> Result<Option<Vec<u8>>, LoadError> {
+    let limits = job.limits;
     if !SUPPORTS_COMPILE_ARGUMENT.load(Ordering::Relaxed) {
         return compile_in_process(engine, component)
+            .map(Some)
             .map_err(|error| engine_error::load_error(&format!("{error:#}")));
     }
     let failed = |error: io::Error| LoadError::Internal(format!("can't start the compiler process: {error}"));
     let Pipes { mut stdin, stdout, stderr } =
-        program(limits).and_then(|mut program| abort.start(&mut program)).map_err(failed)?;
+        program(job).and_then(|mut program| abort.start(&mut program)).map_err(failed)?;
     // The process reads everything before it writes, so neither blocks the other. If it exits earlier, its status
     // contains the reason.
     let _ = stdin.write_all(component);
@@ -222,7 +275,7 @@ pub(crate) fn compile(
     let errors = errors.unwrap_or_else(|_| Ok(Vec::new())).map_err(failed)?;
     let code = code.map_err(failed)?;
     if status.success() {
-        return Ok(code);
+        return Ok((!code.is_empty()).then_some(code));
     }
     let default = CompileLimits::for_component(component.len(), &Limits::default());
     Err(exit_error(status, &String::from_utf8_lossy(&errors), limits, default))
@@ -237,13 +290,13 @@ fn read_at_most(mut output: impl io::Read, max: u64) -> io::Result<Vec<u8>> {
 }
 
 /// The path of this program, even if its file was replaced in the meantime.
-fn program(limits: CompileLimits) -> io::Result<Command> {
+fn program(job: &CompileJob) -> io::Result<Command> {
     let running = PathBuf::from("/proc/self/exe");
     let program = if running.exists() { running } else { std::env::current_exe()? };
     let mut command = Command::new(program);
     command
         .arg(COMPILE_ARGUMENT)
-        .args(limits.arguments())
+        .args(job.arguments())
         .env_clear() // the compiler needs no variables, and some contain secrets
         .process_group(0); // so that signals from the terminal don't reach it
     Ok(command)

@@ -261,7 +261,8 @@ async fn a_load_dropped_while_another_compiles_compiles_nothing() {
     let dir = TempDir::new().unwrap();
     let host = host(dir.path());
     let config = Arc::new(config(dir.path(), b""));
-    let permit = Arc::clone(&host.loader.compiling).lock_owned().await;
+    host.start_serving(); // one at a time
+    let (permit, _) = host.loader.compile_slots.acquire().await.unwrap();
     let dropped = candidate(&host, &config, &Guest::default()).await;
     let waiting = candidate(&host, &config, &Guest::that("nop")).await;
     {

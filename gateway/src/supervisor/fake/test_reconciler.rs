@@ -18,6 +18,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::supervisor::control::Reloader;
 use crate::supervisor::desired_config::ConfigReader;
 use crate::supervisor::reconciler::{Reconciler, ReconcilerDeps};
+use crate::supervisor::startup::StartupProgress;
 use crate::supervisor::status::{PluginState, PluginStatus, SupervisorStatus};
 use crate::supervisor::watch::{self as files, WatchEvent, WatchServer, WatchTarget};
 use moongate_host::ChangeInbox;
@@ -57,8 +58,11 @@ pub(in crate::supervisor) struct TestReconciler {
 }
 
 impl TestReconciler {
-    /// Starts with a configuration and files.
-    pub(in crate::supervisor) async fn start(config: &str, files: &[(&str, &str)]) -> Self {
+    /// Starts with a configuration and files, and waits for the first catalog.
+    pub(in crate::supervisor) async fn start_loading(
+        config: &str,
+        files: &[(&str, &str)],
+    ) -> (Self, StartupProgress) {
         let disk: Arc<FakeDisk> = Arc::default();
         let files = files.iter().copied().chain([(CONFIG_FILE, config)]);
         let files = files.map(|(path, text)| (PathBuf::from(path), text.to_owned()));
@@ -81,10 +85,10 @@ impl TestReconciler {
             updates,
             catalog: catalog.clone(),
         };
-        let mut reconciler = Reconciler::new(config, loaded.files, deps);
-        reconciler.load_all().await;
+        let reconciler = Reconciler::new(config, loaded.files, deps);
         let stop = CancellationToken::new();
-        Self {
+        let startup = reconciler.startup();
+        let gateway = Self {
             disk,
             reloader: Reloader::new(request_sender),
             catalog: catalog.subscribe(),
@@ -94,7 +98,16 @@ impl TestReconciler {
             watch: watch_server,
             task: AbortOnDropHandle::new(tokio::spawn(reconciler.run(stop.clone()))),
             stop,
-        }
+        };
+        startup.first_catalog().await;
+        (gateway, startup)
+    }
+
+    /// Starts, and waits until every plugin was tried.
+    pub(in crate::supervisor) async fn start(config: &str, files: &[(&str, &str)]) -> Self {
+        let (gateway, startup) = Self::start_loading(config, files).await;
+        startup.wait().await;
+        gateway
     }
 
     /// Writes a file, without a report.

@@ -1,6 +1,6 @@
 //! Reporting after each event: failures and waiting changes in the log, answers to requests, and the status.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use moongate_config::{PluginConfig, Severity};
@@ -89,7 +89,7 @@ impl Reconciler {
         SupervisorStatus {
             generation: catalog.generation(),
             config: config_status(&self.desired),
-            plugins: self.plugins.iter().map(|plugin| plugin_status(plugin, &catalog)).collect(),
+            plugins: plugin_statuses(&self.plugins, &catalog),
             watch_mode: self.watching.clone(),
             is_settled: self.phase == Phase::Serving && !is_busy && self.ready_since.is_none(),
             reload_counts: self.report.counts,
@@ -157,7 +157,23 @@ fn config_status(desired: &DesiredConfig) -> ConfigStatus {
     }
 }
 
-fn plugin_status(plugin: &ManagedPlugin, catalog: &Catalog) -> PluginStatus {
+fn plugin_statuses(plugins: &[ManagedPlugin], catalog: &Catalog) -> Vec<PluginStatus> {
+    let offers = offers(catalog);
+    let serving: HashMap<_, _> = catalog.plugins().iter().map(|serving| (serving.id(), serving)).collect();
+    plugins
+        .iter()
+        .map(|plugin| {
+            let offers = offers.get(plugin.id()).copied().unwrap_or_default();
+            plugin_status(plugin, serving.get(plugin.id()).copied(), offers)
+        })
+        .collect()
+}
+
+fn plugin_status(
+    plugin: &ManagedPlugin,
+    serving: Option<&Arc<CatalogPlugin>>,
+    offer_counts: OfferCounts,
+) -> PluginStatus {
     let PluginConfig { id, source, .. } = &**plugin.config();
     PluginStatus {
         id: id.clone(),
@@ -166,8 +182,8 @@ fn plugin_status(plugin: &ManagedPlugin, catalog: &Catalog) -> PluginStatus {
         activity: plugin.activity(),
         digest: plugin.active().map(|active| active.loaded.digest()),
         since: plugin.active().map(|active| active.since),
-        about: catalog.plugin(id).map(|catalog_plugin| about(catalog_plugin)),
-        offer_counts: offers(id, catalog),
+        about: serving.map(|catalog_plugin| about(catalog_plugin)),
+        offer_counts,
         pending_change: plugin.waiting(),
         unavailable_directories: Vec::new(), // they change without an event here
     }
@@ -203,11 +219,20 @@ fn about(catalog_plugin: &CatalogPlugin) -> PluginAbout {
     }
 }
 
-fn offers(id: &PluginId, catalog: &Catalog) -> OfferCounts {
-    OfferCounts {
-        tools: catalog.tools().iter().filter(|tool| tool.plugin().id() == id).count(),
-        resources: catalog.resources().iter().filter(|resource| resource.plugin().id() == id).count(),
-        templates: catalog.templates().iter().filter(|template| template.plugin().id() == id).count(),
-        prompts: catalog.prompts().iter().filter(|prompt| prompt.plugin().id() == id).count(),
+/// The number of items of each plugin that has any.
+fn offers(catalog: &Catalog) -> HashMap<&PluginId, OfferCounts> {
+    let mut all = HashMap::<_, OfferCounts>::new();
+    for tool in catalog.tools() {
+        all.entry(tool.plugin().id()).or_default().tools += 1;
     }
+    for resource in catalog.resources() {
+        all.entry(resource.plugin().id()).or_default().resources += 1;
+    }
+    for template in catalog.templates() {
+        all.entry(template.plugin().id()).or_default().templates += 1;
+    }
+    for prompt in catalog.prompts() {
+        all.entry(prompt.plugin().id()).or_default().prompts += 1;
+    }
+    all
 }

@@ -8,7 +8,7 @@ use moongate_config::PluginConfig;
 use moongate_model::names::PluginId;
 use tokio::time::Instant;
 
-use crate::supervisor::check::{CheckRequest, CheckResult};
+use crate::supervisor::check::{CheckRequest, CheckResult, CompileStep};
 use crate::supervisor::control::ReloadRequest;
 use crate::supervisor::desired_config::ReadRequest;
 use crate::supervisor::list_refresh::RefreshResult;
@@ -27,9 +27,9 @@ impl Reconciler {
             Event::ReloadRequested(request) => self.handle_request(request),
             Event::ReportedByPlugins(reported) => self.handle_reports(reported),
             Event::TaskEnded(result) => self.handle_task(*result),
-            Event::CompileStarted(serial) => {
+            Event::Compile(CompileStep { serial, stage }) => {
                 if let Some(plugin) = self.find_plugin(serial) {
-                    plugin.start_compile();
+                    plugin.set_compile_stage(stage);
                 }
             }
             Event::Timer => {}

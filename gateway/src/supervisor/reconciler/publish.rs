@@ -33,11 +33,12 @@ struct NextCatalog {
 }
 
 impl NextCatalog {
-    /// Builds the catalog of all plugins, in configuration order.
-    fn build(plugins: &[ManagedPlugin], before: &Catalog) -> Self {
+    /// Builds the catalog of all plugins, in configuration order. During the start, the first plugin in the file wins a
+    /// conflict, whichever was compiled first.
+    fn build(plugins: &[ManagedPlugin], before: &Catalog, phase: Phase) -> Self {
         let versions: Vec<_> = plugins.iter().map(ManagedPlugin::versions).collect();
         let candidates: Vec<_> = versions.iter().filter_map(|versions| candidate(versions)).collect();
-        let previous = (before.generation() > 0).then_some(before);
+        let previous = (before.generation() > 0 && phase == Phase::Serving).then_some(before);
         let CatalogBuild { catalog, versions: picks, refused, problems } =
             Catalog::join(before.generation() + 1, &candidates, previous);
         // Only plugins with a version are candidates.
@@ -74,7 +75,7 @@ impl Reconciler {
         self.ready_since = None;
         let before = Arc::clone(&self.deps.catalog.borrow());
         // Nothing changes before the catalog is built.
-        let built = catch_unwind(AssertUnwindSafe(|| NextCatalog::build(&self.plugins, &before)));
+        let built = catch_unwind(AssertUnwindSafe(|| NextCatalog::build(&self.plugins, &before, self.phase)));
         let Ok(NextCatalog { catalog, problems, choices, refused }) = built else {
             return self.handle_build_panic();
         };
@@ -138,9 +139,13 @@ impl Reconciler {
         let Some(after) = plugin.active_loaded() else { return };
         let took = detected.elapsed();
         let duration_ms = milliseconds(took);
+        let to = after.digest().short();
+        if self.phase == Phase::Starting && before.is_none() {
+            tracing::debug!(plugin = %id, digest = to, duration_ms, "plugin loaded");
+            return;
+        }
         let diff = diff(before.as_ref(), after);
         let line = describe_activation(before.as_ref(), after, &diff, took);
-        let to = after.digest().short();
         let from = before.as_ref().map(|before| before.digest().short());
         if let Some(before) = before {
             let old = Arc::clone(&before.config);

@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde_json::Value;
 
 use super::{Http, Reply, parse};
-use crate::WAIT_TIMEOUT;
+use crate::{WAIT_TIMEOUT, wait_until};
 
 /// The admin listener.
 #[derive(Debug, Clone, Copy)]
@@ -23,10 +23,17 @@ impl Http {
     #[must_use]
     #[track_caller]
     pub fn admin(&self) -> Admin {
-        self.wait_for_log("\nadmin ");
+        const WHILE_LOADING: &str = "admin listener at http://";
+        wait_until("the log names the admin listener", || {
+            let log = self.log();
+            log.contains("\nadmin ") || log.contains(WHILE_LOADING)
+        });
         let log = self.log();
         let address = log.lines().filter(|line| line.contains("admin")).find_map(|line| {
-            let rest = line.split("http://").nth(1)?;
+            let rest = match line.split_once(WHILE_LOADING) {
+                Some((_, rest)) => rest,
+                None => line.split("http://").nth(1)?,
+            };
             let end =
                 rest.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == ':')).unwrap_or(rest.len());
             rest[..end].parse().ok()

@@ -38,9 +38,20 @@ fn the_compiling_engine_is_compatible_with_the_running_one() {
         hasher.finish()
     };
     assert_eq!(
-        hash(&engine::compile_only().unwrap()),
-        hash(&engine::engine(4, engine::KeptMemory::new(64 << 20, 4)).unwrap())
+        [false, true].map(|uses_all_cores| hash(&engine::compile_only(uses_all_cores).unwrap())),
+        [hash(&engine::engine(4, engine::KeptMemory::new(64 << 20, 4)).unwrap()); 2]
     );
+}
+
+#[test]
+fn reads_the_arguments_that_it_writes() {
+    for (priority, cache) in
+        [(CompilePriority::Normal, None), (CompilePriority::Low, Some(PathBuf::from("/a cache")))]
+    {
+        let job = CompileJob { limits: LIMITS, priority, cache };
+        assert_eq!(CompileJob::parse(job.arguments().into_iter()), Some(job));
+    }
+    assert_eq!(CompileJob::parse(["1", "2", "high"].into_iter().map(OsString::from)), None);
 }
 
 #[test]

@@ -147,6 +147,10 @@ impl Server {
             return self.initialize(post, request, &params, span).into();
         }
         if envelope::is_stateless_claim(&params) || claimed_revision.is_stateless() {
+            if request.method == Method::CallTool.as_str() {
+                // Headers repeat its arguments, so it must be known before they are checked.
+                self.protocol.wait_for_tool(&post.caller.principal(), &params).await;
+            }
             let responses = self.responses_to(caller);
             let started = self.post_stateless(post, request, params, &mut span);
             return match span.instrument(started) {
