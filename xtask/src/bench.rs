@@ -60,7 +60,7 @@ Options:
   --rounds N      measure every subject N times and report medians (default: 3)
   --seconds S     duration of each load after a warm-up (default: 1)
   --calls N       calls per transport of `memory` (default: 1000000)
-  --peers         install peers that must be compiled, which takes minutes (mcp-proxy)
+  --peers         install peers that must be compiled, which takes minutes (mcp-proxy, hyper-mcp)
   --json FILE     write the JSON to FILE after each part instead of printing it; other parts in FILE are kept
   --dev           use debug builds, to test the benchmark itself
   --no-build      use the existing builds

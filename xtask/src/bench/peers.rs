@@ -4,10 +4,12 @@
 //! installed only with `--peers`. A server that isn't installed is left out with a note.
 
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
+use serde_json::json;
 
 use crate::install::{self, NodePackages};
 use crate::project::Project;
@@ -16,6 +18,9 @@ use crate::run::ProcessRun;
 
 /// The version of `mcp-proxy` from crates.io.
 const MCP_PROXY_VERSION: &str = "0.6.0";
+
+/// The version of `hyper-mcp` from crates.io.
+const HYPER_MCP_VERSION: &str = "0.8.3";
 
 /// The entry point of the TypeScript server.
 const EVERYTHING_SCRIPT: &str = "@modelcontextprotocol/server-everything/dist/index.js";
@@ -36,6 +41,14 @@ pub(super) struct Peers {
     fastmcp: Option<PythonServer>,
     act: Option<ActHost>,
     mcp_proxy: Option<PathBuf>,
+    hyper_mcp: Option<HyperMcp>,
+}
+
+/// The host hyper-mcp with its plugin.
+#[derive(Debug)]
+struct HyperMcp {
+    program: PathBuf,
+    plugin: PathBuf,
 }
 
 /// A script with the Python that runs it.
@@ -73,7 +86,11 @@ impl Peers {
             }
             Err(missing) => note("ACT", &missing.to_string()),
         };
-        Ok(Self { everything, fastmcp, act, mcp_proxy: mcp_proxy(project, compiled)? })
+        let mcp_proxy = self::compiled(project, "mcp-proxy", MCP_PROXY_VERSION, compiled)?;
+        let hyper_mcp = self::compiled(project, "hyper-mcp", HYPER_MCP_VERSION, compiled)?.map(|program| {
+            HyperMcp { program, plugin: project.root().join("tests/bench/hyper-mcp/echo.wat") }
+        });
+        Ok(Self { everything, fastmcp, act, mcp_proxy, hyper_mcp })
     }
 
     /// The TypeScript everything server.
@@ -106,6 +123,16 @@ impl Peers {
         command.arg("--config").arg(config);
         Some(command)
     }
+
+    /// hyper-mcp, with a configuration that this writes to a file.
+    pub(super) fn hyper_mcp(&self, config: &Path) -> Result<Option<Command>> {
+        let Some(HyperMcp { program, plugin }) = &self.hyper_mcp else { return Ok(None) };
+        let text = json!({ "plugins": { "bench": { "url": format!("file://{}", plugin.display()) } } });
+        fs::write(config, text.to_string()).with_context(|| format!("can't write `{}`", config.display()))?;
+        let mut command = Command::new(program);
+        command.arg("--config-file").arg(config);
+        Ok(Some(command))
+    }
 }
 
 /// Prints that a server is left out.
@@ -123,19 +150,27 @@ fn act_component(project: &Project) -> Result<PathBuf> {
     Ok(target.join("wasm32-wasip2/release/act_echo.wasm"))
 }
 
-fn mcp_proxy(project: &Project, compiled: CompiledPeers) -> Result<Option<PathBuf>> {
-    let root = project.tools().join(format!("mcp-proxy-{MCP_PROXY_VERSION}"));
-    let program = root.join("bin").join(format!("mcp-proxy{}", env::consts::EXE_SUFFIX));
+/// A program from crates.io; its name is that of its package.
+fn compiled(
+    project: &Project,
+    name: &str,
+    version: &str,
+    compiled: CompiledPeers,
+) -> Result<Option<PathBuf>> {
+    let root = project.tools().join(format!("{name}-{version}"));
+    let program = root.join("bin").join(format!("{name}{}", env::consts::EXE_SUFFIX));
     if !program.is_file() {
         match compiled {
             CompiledPeers::UseInstalled => {
-                return Ok(note("mcp-proxy", "it isn't installed; `cargo xtask bench --peers` installs it"));
+                return Ok(note(name, "it isn't installed; `cargo xtask bench --peers` installs it"));
             }
             CompiledPeers::Install => {
-                let version = format!("mcp-proxy@{MCP_PROXY_VERSION}");
+                let package = format!("{name}@{version}");
                 let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-                let install = ProcessRun::new(cargo).args(["install", "--locked", &version, "--root"]);
-                install.arg(&root).stdout_to_stderr().run()?;
+                let install = ProcessRun::new(cargo).args(["install", "--locked", &package, "--root"]);
+                if let Err(error) = install.arg(&root).stdout_to_stderr().run() {
+                    return Ok(note(name, &format!("{error:#}")));
+                }
             }
         }
     }

@@ -71,7 +71,7 @@ fn entries(list: &Value) -> impl Iterator<Item = &Value> + Clone {
 fn kind(subject: &str) -> BarKind {
     match subject.split([',', ' ']).next() {
         Some("moongate") => BarKind::Own,
-        Some("ACT" | "mcp-proxy") => BarKind::Gateway,
+        Some("ACT" | "mcp-proxy" | "hyper-mcp") => BarKind::Gateway,
         _ => BarKind::Native,
     }
 }

@@ -29,6 +29,8 @@ pub(super) enum Subject {
     Act(Acknowledgement),
     /// mcp-proxy in front of the native Rust server.
     McpProxy(Acknowledgement),
+    /// hyper-mcp, which runs WebAssembly modules.
+    HyperMcp,
 }
 
 /// The kind of a protocol revision.
@@ -94,7 +96,7 @@ impl Subject {
     ];
 
     /// The subjects over stdio.
-    pub(super) const STDIO: [Self; 7] = [
+    pub(super) const STDIO: [Self; 8] = [
         Self::Rmcp(Era::Handshake),
         Self::Moongate(Era::Handshake),
         Self::Rmcp(Era::Stateless),
@@ -102,6 +104,7 @@ impl Subject {
         Self::Everything,
         Self::FastMcp,
         Self::Act(Acknowledgement::Delayed),
+        Self::HyperMcp,
     ];
 
     /// The name in the tables.
@@ -117,6 +120,7 @@ impl Subject {
             Self::Everything => "TypeScript everything server".to_owned(),
             Self::FastMcp => "FastMCP".to_owned(),
             Self::Act(acknowledgement) => acknowledged("ACT", acknowledgement),
+            Self::HyperMcp => "hyper-mcp".to_owned(),
             Self::McpProxy(acknowledgement) => acknowledged("mcp-proxy before rmcp", acknowledgement),
         }
     }
@@ -130,7 +134,8 @@ impl Subject {
             | Self::Everything
             | Self::FastMcp
             | Self::Act(_)
-            | Self::McpProxy(_) => None,
+            | Self::McpProxy(_)
+            | Self::HyperMcp => None,
         }
     }
 
@@ -151,6 +156,7 @@ impl Subject {
             Self::Rmcp(era) | Self::Moongate(era) => vec!["--revision", era.revision()],
             Self::Everything => [handshake, ["--argument", "message"]].concat(),
             Self::FastMcp => handshake.into(),
+            Self::HyperMcp => [handshake, ["--tool", "bench-echo"]].concat(),
             Self::Act(acknowledgement) => {
                 handshake.into_iter().chain(acknowledged(acknowledgement)).collect()
             }
@@ -179,6 +185,7 @@ impl Subject {
                 (command, None)
             }
             Self::FastMcp => (peers.fastmcp(&port.to_string()), None),
+            Self::HyperMcp => return Ok(None),
             Self::Act(_) => (peers.act(&["--http", "--listen", &address]), None),
             Self::McpProxy(_) => {
                 let file = scratch.file("mcp-proxy.toml");
@@ -201,9 +208,9 @@ impl Subject {
     }
 
     /// The command that serves stdio; `None` if it isn't installed or has none.
-    pub(super) fn stdio(self, programs: Programs<'_>) -> Option<Command> {
-        let Programs { binaries, peers, scratch: _, config } = programs;
-        match self {
+    pub(super) fn stdio(self, programs: Programs<'_>) -> Result<Option<Command>> {
+        let Programs { binaries, peers, scratch, config } = programs;
+        let command = match self {
             Self::Floor | Self::McpProxy(_) => None,
             Self::Rmcp(_) => {
                 let mut command = Command::new(&binaries.rmcp);
@@ -214,7 +221,9 @@ impl Subject {
             Self::Everything => peers.everything("stdio"),
             Self::FastMcp => peers.fastmcp("--stdio"),
             Self::Act(_) => peers.act(&[]),
-        }
+            Self::HyperMcp => peers.hyper_mcp(&scratch.file("hyper-mcp.json"))?,
+        };
+        Ok(command)
     }
 }
 

@@ -77,8 +77,11 @@ pub(super) fn all(programs: Programs<'_>, rounds: usize, time: Duration) -> Resu
         subjects.rotate_left(round % Subject::HTTP.len());
         let mut running = Vec::new();
         for subject in subjects {
-            if let Some(started) = subject.start_http(programs)? {
-                running.push((subject, started));
+            match subject.start_http(programs) {
+                Ok(None) => {}
+                Ok(Some(started)) => running.push((subject, started)),
+                Err(error) if subject.is_own() => return Err(error),
+                Err(error) => report::note(&format!("left out: {}: {error:#}", subject.name())),
             }
         }
         for load in Load::HTTP {
@@ -93,7 +96,7 @@ pub(super) fn all(programs: Programs<'_>, rounds: usize, time: Duration) -> Resu
         subjects.rotate_left(round % Subject::STDIO.len());
         for load in Load::STDIO {
             for subject in subjects {
-                let Some(server) = subject.stdio(programs) else { continue };
+                let Some(server) = subject.stdio(programs)? else { continue };
                 let mut command = generator(programs.binaries, "stdio", subject, load, time);
                 append(command.arg("--"), &server);
                 add(&mut results, load, subject, run(&mut command))?;
