@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
 use super::chart::{Bar, BarChart, BarGroup, BarKind, LineChart, LineStyle, Scale, Series};
-use super::table::text;
+use super::table::{number, text};
 use crate::project::Project;
 use crate::report;
 
@@ -30,7 +30,7 @@ const LATENCY_SUBJECTS: [&str; 6] = [
     "rmcp, 2025-11-25",
     "TypeScript everything server",
     "FastMCP",
-    "ACT, client acknowledges at once",
+    "ACT, acknowledged at once",
 ];
 
 /// Draws the plots whose figures exist.
@@ -83,7 +83,8 @@ fn throughput(figures: &Value, title: &str, loads: &[&str]) -> Option<String> {
             .filter_map(|entry| {
                 let label = text(&entry["subject"]);
                 let cpu = entry["cpu_us_per_call"].as_f64();
-                let note = cpu.map_or_else(String::new, |cpu| format!("({cpu:.0} µs of CPU per call)"));
+                let note = cpu
+                    .map_or_else(String::new, |cpu| format!("({} µs of CPU per call)", number(Some(cpu), 0)));
                 let kind = kind(&label);
                 Some(Bar { label, value: entry["calls_per_second"].as_f64()?, note, kind })
             })
@@ -106,7 +107,7 @@ fn latency(figures: &Value) -> Option<String> {
             });
             entries.filter_map(|entry| entry["width"].as_f64().zip(entry[key].as_f64())).collect()
         };
-        let name = subject.split(", client").next().unwrap_or(subject).to_owned();
+        let name = subject.split(", acknowledged").next().unwrap_or(subject).to_owned();
         for (style, key) in [(LineStyle::Dashed, "p50_us"), (LineStyle::Plain, "p99_us")] {
             series.push(Series { name: name.clone(), colour, style, points: points(key) });
         }
@@ -174,7 +175,7 @@ fn neighbours(figures: &Value) -> Option<String> {
     let bar = |entry: &Value| {
         let p99 = entry["p99_us"].as_f64()?;
         let p50 = entry["p50_us"].as_f64().unwrap_or_default();
-        let note = format!("µs (× {:.2}; p50 {p50:.0} µs)", p99 / alone);
+        let note = format!("µs (× {:.2}; p50 {} µs)", p99 / alone, number(Some(p50), 0));
         Some(Bar { label: text(&entry["neighbours"]), value: p99, note, kind: BarKind::Own })
     };
     let bars = entries(&figures["fairness"]).filter_map(bar).collect();

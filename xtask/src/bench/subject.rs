@@ -111,7 +111,7 @@ impl Subject {
     pub(super) fn name(self) -> String {
         let acknowledged = |name: &str, acknowledgement| match acknowledgement {
             Acknowledgement::Delayed => name.to_owned(),
-            Acknowledgement::Immediate => format!("{name}, client acknowledges at once"),
+            Acknowledgement::Immediate => format!("{name}, acknowledged at once"),
         };
         match self {
             Self::Floor => "axum, no MCP".to_owned(),
@@ -121,7 +121,7 @@ impl Subject {
             Self::FastMcp => "FastMCP".to_owned(),
             Self::Act(acknowledgement) => acknowledged("ACT", acknowledgement),
             Self::HyperMcp => "hyper-mcp".to_owned(),
-            Self::McpProxy(acknowledgement) => acknowledged("mcp-proxy before rmcp", acknowledgement),
+            Self::McpProxy(acknowledgement) => acknowledged("mcp-proxy", acknowledgement),
         }
     }
 

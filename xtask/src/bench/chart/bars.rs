@@ -15,7 +15,7 @@ const GROUP_HEAD: f64 = 34.0;
 const LABEL_WIDTH: f64 = 250.0;
 
 /// The width after the longest bar, for its value.
-const VALUE_WIDTH: f64 = 190.0;
+const VALUE_WIDTH: f64 = 230.0;
 
 /// Bars in groups.
 #[derive(Debug)]

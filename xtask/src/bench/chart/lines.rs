@@ -3,12 +3,12 @@
 use super::{LINE_COLOURS, MARGIN, Svg, WIDTH, short};
 
 /// The height of a chart.
-const HEIGHT: f64 = 430.0;
+const HEIGHT: f64 = 446.0;
 
 /// The edges of the area with the lines.
 const LEFT: f64 = 84.0;
 const RIGHT: f64 = WIDTH - 210.0;
-const TOP: f64 = 76.0;
+const TOP: f64 = 92.0;
 const BOTTOM: f64 = HEIGHT - 62.0;
 
 /// The distance of the names of two lines.
@@ -136,7 +136,7 @@ impl LineChart {
             svg.text("muted middle", at, BOTTOM + 20.0, &short(*tick));
         }
         svg.text("muted middle", f64::midpoint(LEFT, RIGHT), BOTTOM + 42.0, &self.x_label);
-        svg.text("muted", MARGIN, TOP - 8.0, &self.y_label);
+        svg.text("muted", MARGIN, TOP - 16.0, &self.y_label);
         for series in &self.series {
             draw_line(&mut svg, series, &x, &y);
         }
