@@ -81,9 +81,10 @@ impl Peers {
         };
         let lock = "tests/bench/python/requirements-act.txt";
         let act = match install::python_packages(project, "act", lock)? {
-            Ok(python) => {
-                Some(ActHost { program: python.with_file_name("act"), component: act_component(project)? })
-            }
+            Ok(python) => match act_component(project) {
+                Ok(component) => Some(ActHost { program: python.with_file_name("act"), component }),
+                Err(error) => note("ACT", &format!("{error:#}")),
+            },
             Err(missing) => note("ACT", &missing.to_string()),
         };
         let mcp_proxy = self::compiled(project, "mcp-proxy", MCP_PROXY_VERSION, compiled)?;

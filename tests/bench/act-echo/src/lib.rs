@@ -8,7 +8,7 @@ struct EchoArgs {
     text: String,
 }
 
-#[act_component(name = "echo", version = "0.1.0", description = "Echoes a text")]
+#[act_component]
 mod component {
     use super::*;
 
