@@ -1,11 +1,12 @@
 //! `bench`: measures release builds of the gateway and its peers in one run. Not part of `test`, because measurements
 //! need a quiet machine.
 //!
-//! The peers are in the workspace `tests/bench`: `axum-echo` is the floor, `rmcp-echo` a native server, and `load` the
-//! load generator. Every load is applied to every subject in turn, so that a slow moment of the machine affects all of
-//! them, and the results are medians of the rounds.
+//! The workspace `tests/bench` contains `axum-echo`, the floor, `rmcp-echo`, a native server, and `load`, the load generator;
+//! other peers come from registries. Every load is applied to every subject in turn, so that a slow moment of the machine
+//! affects all of them, and the results are medians of the rounds.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -15,30 +16,52 @@ use serde_json::{Value, json};
 use crate::project::Project;
 use crate::report;
 
-mod alone;
 mod binaries;
+mod chart;
 mod config;
 mod fairness;
+mod inside;
+mod memory;
+mod page;
+mod peers;
+mod plots;
 mod poll;
+mod ratios;
 mod reload;
+mod start;
 mod subject;
 mod table;
-mod traffic;
+mod throughput;
 
 use binaries::{Binaries, BuildProfile};
+use peers::{CompiledPeers, Peers};
+use subject::Programs;
 
 const HELP: &str = "\
 Measures the gateway and its peers in one run; prints tables in Markdown, then one line of JSON.
 
-Usage: cargo xtask bench [reload | fairness] [options]
+Usage: cargo xtask bench [part…] [options]
+       cargo xtask bench plot FILE
+       cargo xtask bench page FILE
 
-  reload          measure only the cost of replacing a plugin
-  fairness        measure only the effect of looping guests on calls to another plugin
+Parts (default: all of them):
+  throughput      calls per second and latency over HTTP and stdio, next to native servers and other gateways
+  start           starts with cached code and with an empty cache, and the memory of 1 to 1,000 plugins
+  fairness        calls of an honest client next to loops, large results, expensive checks and the compiler
+  memory          resident memory over very many calls, one in ten hostile; fails if it isn't flat
+  reload          the cost of replacing a plugin
+  all             all parts
+
+From the JSON of a run:
+  plot FILE       draw the plots in `docs/plots`
+  page FILE       draw the plots and write `docs/performance.md`
 
 Options:
   --rounds N      measure every subject N times and report medians (default: 3)
-  --seconds S     duration of each load after a warm-up (default: 1); a round has about 50 loads
-  --json FILE     write the JSON to FILE instead of printing it
+  --seconds S     duration of each load after a warm-up (default: 1)
+  --calls N       calls per transport of `memory` (default: 1000000)
+  --peers         install peers that must be compiled, which takes minutes (mcp-proxy, hyper-mcp)
+  --json FILE     write the JSON to FILE after each part instead of printing it; other parts in FILE are kept
   --dev           use debug builds, to test the benchmark itself
   --no-build      use the existing builds
 ";
@@ -46,23 +69,40 @@ Options:
 /// The options of the verb.
 #[derive(Debug)]
 struct BenchOptions {
-    part: BenchPart,
+    parts: Vec<BenchPart>,
     rounds: usize,
     time: Duration,
+    calls: u64,
+    peers: CompiledPeers,
     json: Option<PathBuf>,
     build: BuildProfile,
     rebuild: Rebuild,
 }
 
-/// The measurements to make.
+/// A part of the measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BenchPart {
-    /// All measurements.
-    All,
-    /// The cost of replacing a plugin.
-    Reload,
-    /// The effect of looping guests on calls to another plugin.
+    Throughput,
+    Start,
     Fairness,
+    Memory,
+    Reload,
+}
+
+impl BenchPart {
+    /// All parts, with the one that takes longest at the end.
+    const ALL: [Self; 5] = [Self::Throughput, Self::Start, Self::Fairness, Self::Reload, Self::Memory];
+
+    /// The name as an argument, and the key in the JSON.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Throughput => "throughput",
+            Self::Start => "start",
+            Self::Fairness => "fairness",
+            Self::Memory => "memory",
+            Self::Reload => "reload",
+        }
+    }
 }
 
 /// Build the binaries first?
@@ -78,67 +118,147 @@ pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
         report::print(HELP);
         return Ok(ExitCode::SUCCESS);
     }
-    let options = parse_options(rest)?;
+    match rest {
+        [verb, file] if verb == "plot" => {
+            plots::write(project, &read_figures(file)?)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        [verb, file] if verb == "page" => {
+            let figures = read_figures(file)?;
+            plots::write(project, &figures)?;
+            page::write(project, &figures)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        _ => {}
+    }
+    measure_and_print(project, &parse_options(rest)?)
+}
+
+/// The JSON of a run.
+fn read_figures(file: &str) -> Result<Value> {
+    let text = fs::read_to_string(file).with_context(|| format!("can't read `{file}`"))?;
+    serde_json::from_str(&text).with_context(|| format!("`{file}` isn't JSON"))
+}
+
+/// Makes the measurements of all parts. A part that fails doesn't stop the others.
+fn measure_and_print(project: &Project, options: &BenchOptions) -> Result<ExitCode> {
     let binaries = Binaries::of(project, options.build);
     if options.rebuild == Rebuild::Yes {
         binaries.build(project)?;
     }
+    let needs_peers =
+        options.parts.iter().any(|part| matches!(part, BenchPart::Throughput | BenchPart::Start));
+    let peers = if needs_peers { Peers::install(project, options.peers)? } else { Peers::default() };
     let scratch = config::ScratchDirectory::new(project)?;
-    let figures = measure(&binaries, &scratch, &options)?;
-    report::print(&table::markdown(&figures));
-    match &options.json {
-        Some(path) => {
-            let text = format!("{figures:#}\n");
-            std::fs::write(path, text).with_context(|| format!("can't write `{}`", path.display()))?;
-            report::note(&format!("wrote {}", path.display()));
-        }
-        None => report::print(&format!("\n{figures}\n")),
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Makes the measurements; returns one JSON object.
-fn measure(binaries: &Binaries, scratch: &config::ScratchDirectory, options: &BenchOptions) -> Result<Value> {
+    let config = scratch.echo(&binaries)?;
+    let programs = Programs { binaries: &binaries, peers: &peers, scratch: &scratch, config: &config };
     let mut figures = json!({
         "machine": machine(),
         "build": options.build.name(),
-        "rounds": options.rounds,
-        "seconds": options.time.as_secs_f64(),
+        "binary_bytes": inside::binary_size(&binaries)?,
     });
-    if options.part == BenchPart::All {
-        figures["traffic"] = traffic::all(binaries, scratch, options.rounds, options.time)?;
-        figures["cold"] = alone::cold(binaries, scratch, options.rounds)?;
-        figures["inside"] = alone::inside(binaries)?;
-        figures["idle_plugin_kib"] = alone::idle_plugin(binaries, scratch)?;
-        figures["binary_bytes"] = json!(alone::size(binaries)?);
+    if let Some(path) = options.json.as_ref().filter(|path| path.exists()) {
+        figures = add_to(read_figures(&path.display().to_string())?, &figures)?;
     }
-    if matches!(options.part, BenchPart::All | BenchPart::Fairness) {
-        figures["fairness"] = fairness::all(binaries, scratch, options.rounds, options.time)?;
+    let mut failed = Vec::new();
+    for part in &options.parts {
+        figures["runs"][part.name()] = json!({
+            "rounds": options.rounds,
+            "seconds": options.time.as_secs_f64(),
+            "load_before": load(),
+        });
+        if let Err(error) = measure(*part, programs, options, &mut figures) {
+            report::error(&format!("{}: {error:#}", part.name()));
+            failed.push(part.name());
+        }
+        if let Some(path) = &options.json {
+            write_figures(path, &figures)?;
+        }
     }
-    if matches!(options.part, BenchPart::All | BenchPart::Reload) {
-        figures["reload"] = reload::all(binaries, scratch, options.rounds, options.time)?;
+    report::print(&table::markdown(&figures));
+    report::print(&ratios::markdown(&figures));
+    match &options.json {
+        Some(path) => report::note(&format!("wrote {}", path.display())),
+        None => report::print(&format!("\n{figures}\n")),
     }
-    Ok(figures)
+    if failed.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    report::error(&format!("failed: {}", failed.join(", ")));
+    Ok(ExitCode::FAILURE)
 }
 
-/// The machine's processors and load, as far as known.
+/// The figures of another run, to which parts are added; both must be about the same build and machine.
+fn add_to(earlier: Value, now: &Value) -> Result<Value> {
+    for key in ["machine", "build", "binary_bytes"] {
+        if earlier[key] != now[key] {
+            bail!("the JSON has the figures of another {key}; remove the file, or name another one");
+        }
+    }
+    Ok(earlier)
+}
+
+fn write_figures(path: &Path, figures: &Value) -> Result<()> {
+    fs::write(path, format!("{figures:#}\n")).with_context(|| format!("can't write `{}`", path.display()))
+}
+
+/// Makes the measurements of one part, and adds them.
+fn measure(
+    part: BenchPart,
+    programs: Programs<'_>,
+    options: &BenchOptions,
+    figures: &mut Value,
+) -> Result<()> {
+    let Programs { binaries, scratch, .. } = programs;
+    let BenchOptions { rounds, time, calls, .. } = *options;
+    figures[part.name()] = match part {
+        BenchPart::Throughput => {
+            figures["inside"] = inside::measure(binaries)?;
+            throughput::all(programs, rounds, time)?
+        }
+        BenchPart::Start => start::all(programs, rounds)?,
+        BenchPart::Fairness => fairness::all(binaries, scratch, rounds, time)?,
+        BenchPart::Reload => reload::all(binaries, scratch, rounds, time)?,
+        BenchPart::Memory => {
+            let memory = memory::all(binaries, scratch, calls)?;
+            figures["memory"] = memory.clone();
+            memory::ensure_flat(&memory)?;
+            memory
+        }
+    };
+    Ok(())
+}
+
+/// The machine's processors, memory and kernel, as far as known.
 fn machine() -> Value {
     let cpus = std::thread::available_parallelism().map_or(0, usize::from);
-    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
-    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let memory = memory.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let memory = memory.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    let system = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     json!({
         "cpus": cpus,
         "model": model.map(|(_, name)| name),
-        "load_before": load.split(' ').next().and_then(|word| word.parse::<f64>().ok()),
+        "memory_kib": memory,
+        "linux": system.trim(),
     })
+}
+
+/// The load of the machine, as far as known.
+fn load() -> Option<f64> {
+    let load = fs::read_to_string("/proc/loadavg").ok()?;
+    load.split(' ').next()?.parse().ok()
 }
 
 fn parse_options(rest: &[String]) -> Result<BenchOptions> {
     let mut options = BenchOptions {
-        part: BenchPart::All,
+        parts: Vec::new(),
         rounds: 3,
         time: Duration::from_secs(1),
+        calls: 1_000_000,
+        peers: CompiledPeers::UseInstalled,
         json: None,
         build: BuildProfile::Release,
         rebuild: Rebuild::Yes,
@@ -147,21 +267,33 @@ fn parse_options(rest: &[String]) -> Result<BenchOptions> {
     while let Some(word) = words.next() {
         let mut value = || words.next().with_context(|| format!("`{word}` needs a value"));
         match word.as_str() {
-            "reload" => options.part = BenchPart::Reload,
-            "fairness" => options.part = BenchPart::Fairness,
             "--rounds" => options.rounds = number(word, value()?)?,
             "--seconds" => {
                 let time = Duration::try_from_secs_f64(number(word, value()?)?);
                 options.time = time.context("invalid `--seconds`")?;
             }
+            "--calls" => options.calls = number(word, value()?)?,
+            "--peers" => options.peers = CompiledPeers::Install,
             "--json" => options.json = Some(value()?.into()),
             "--dev" => options.build = BuildProfile::Dev,
             "--no-build" => options.rebuild = Rebuild::No,
-            other => bail!("`cargo xtask bench` doesn't take `{other}`; see `cargo xtask bench --help`"),
+            "all" => options.parts.extend(BenchPart::ALL),
+            other => match BenchPart::ALL.into_iter().find(|part| part.name() == other) {
+                Some(part) => options.parts.push(part),
+                None => {
+                    bail!("`cargo xtask bench` doesn't take `{other}`; see `cargo xtask bench --help`")
+                }
+            },
         }
+    }
+    if options.parts.is_empty() {
+        options.parts.extend(BenchPart::ALL);
     }
     if options.rounds == 0 || options.time.is_zero() {
         bail!("`--rounds` and `--seconds` must be above zero");
+    }
+    if options.calls < memory::MIN_CALLS {
+        bail!("`--calls` must be at least {}", memory::MIN_CALLS);
     }
     Ok(options)
 }
@@ -169,3 +301,6 @@ fn parse_options(rest: &[String]) -> Result<BenchOptions> {
 fn number<T: std::str::FromStr>(word: &str, value: &str) -> Result<T> {
     value.parse().ok().with_context(|| format!("`{word} {value}`: expected a number"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -42,8 +42,8 @@ Verbs:
                          need npm and Python
   terminal-svg           redraw `docs/terminal.svg`, the terminal in the README, with the built gateway
   tidy                   check file conventions that no compiler checks
-  bench [options]        measure the gateway and its peers (release build); `bench reload` and `bench fairness` run
-                         one part
+  bench [part…]          measure the gateway and its peers (release build), or write `docs/performance.md` from the
+                         results; `bench --help` lists the parts
   soak [--minutes N]     repeat the tests and the interop tests (default: 30 minutes), with more reloads, kills and
                          hostile calls
 

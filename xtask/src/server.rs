@@ -2,16 +2,20 @@
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader};
+use std::net::TcpStream;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 
 /// A server prints its endpoint within this time, even if it must compile plugins first.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// The pause between two attempts to connect to a server that starts.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The number of last lines of stderr that are kept.
 const MAX_LOG_LINES: usize = 200;
@@ -44,6 +48,28 @@ impl Server {
         let url = endpoints.recv_timeout(START_TIMEOUT);
         server.url =
             url.with_context(|| format!("{shown} printed no endpoint; its log:\n{}", server.log()))?;
+        Ok(server)
+    }
+
+    /// Starts a server that prints no endpoint, and waits until it accepts connections at this URL.
+    pub(crate) fn start_at(mut command: Command, url: &str) -> Result<Self> {
+        let shown = format!("{command:?}");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().with_context(|| format!("can't start {shown}"))?;
+        let stderr = child.stderr.take().expect("stderr was piped");
+        let log = LogTail::default();
+        let follower = log.clone();
+        thread::spawn(move || follower.follow(stderr, &mpsc::channel().0));
+        let mut server = Self { child, url: url.to_owned(), log };
+        let address = url.strip_prefix("http://").and_then(|rest| rest.split('/').next()).unwrap_or(url);
+        let end = Instant::now() + START_TIMEOUT;
+        while TcpStream::connect(address).is_err() {
+            let has_ended = server.child.try_wait()?.is_some();
+            if has_ended || Instant::now() > end {
+                bail!("{shown} doesn't listen at {url}; its log:\n{}", server.log());
+            }
+            thread::sleep(POLL_INTERVAL);
+        }
         Ok(server)
     }
 

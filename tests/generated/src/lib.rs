@@ -52,6 +52,7 @@ pub struct Plugin {
     rounds: u32,
     functions: u32,
     elements: u32,
+    filled_pages: u32,
     schema: String,
     settings: Option<String>,
     padding: usize,
@@ -69,6 +70,7 @@ impl Plugin {
             rounds: 0,
             functions: 0,
             elements: 0,
+            filled_pages: 0,
             schema: r#"{"type":"object"}"#.to_owned(),
             settings: None,
             padding: 0,
@@ -131,6 +133,13 @@ impl Plugin {
         self
     }
 
+    /// Makes each call grow its memory by this number of pages (64 KiB), and fill them in one instruction, ten times.
+    #[must_use]
+    pub fn filled_pages(mut self, pages: u32) -> Self {
+        self.filled_pages = pages;
+        self
+    }
+
     /// Sets the schema of each tool's arguments.
     #[must_use]
     pub fn schema(mut self, schema: impl Into<String>) -> Self {
@@ -176,6 +185,17 @@ impl Plugin {
                 "(if (i32.eq (table.grow $t (ref.null func) (i32.const {more})) (i32.const -1)) (then unreachable))"
             ),
         };
+        let fill = match self.filled_pages {
+            0 => String::new(),
+            pages => format!(
+                "(if (i32.eq (memory.grow (i32.const {pages})) (i32.const -1)) (then unreachable))
+                (local.set $left (i32.const 10))
+                (loop $fill
+                    (memory.fill (i32.const 262144) (local.get $left) (i32.mul (i32.const {pages}) (i32.const 65536)))
+                    (local.set $left (i32.sub (local.get $left) (i32.const 1)))
+                    (br_if $fill (local.get $left)))"
+            ),
+        };
         let mut text = format!(
             r#"(module
             (memory (export "memory") 4)
@@ -199,6 +219,7 @@ impl Plugin {
             (func (export "moongate:plugin/tools@0.1.0#call-tool") (param i32 i32 i32 i32) (result i32)
                 (local $left i32)
                 {grow}
+                {fill}
                 (local.set $left (i32.const {rounds}))
                 (block $done (loop $again
                     (br_if $done (i32.eqz (local.get $left)))

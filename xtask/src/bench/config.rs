@@ -3,14 +3,32 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
+use serde_json::json;
 
 use super::binaries::Binaries;
 use crate::project::Project;
 
 /// The variable that overrides the cache of a configuration.
 pub(super) const CACHE_VARIABLE: &str = "MOONGATE_CACHE_DIR";
+
+/// The functions of a component of 20 MB.
+const LARGE_PLUGIN_FUNCTIONS: &str = "16500";
+
+/// The tools of the plugin with a list of 5 MB.
+const LISTED_TOOLS: usize = 500;
+
+/// The arguments of each of its tools, which have about 10 KB.
+const LISTED_PROPERTIES: usize = 60;
+
+/// The generated components of the measurements with neighbours.
+#[derive(Debug)]
+pub(super) struct FairnessPlugins {
+    /// The component of 20 MB.
+    pub(super) large: PathBuf,
+}
 
 /// A temporary directory for one run; removed when dropped.
 #[derive(Debug)]
@@ -29,16 +47,6 @@ impl ScratchDirectory {
     /// The cache of compiled code.
     pub(super) fn cache(&self) -> PathBuf {
         self.directory.join("cache")
-    }
-
-    /// Clears the cache of compiled code.
-    pub(super) fn clear_cache(&self) -> Result<()> {
-        match fs::remove_dir_all(self.cache()) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(error).with_context(|| format!("can't remove `{}`", self.cache().display()))
-            }
-            _ => Ok(()),
-        }
     }
 
     /// A configuration with the zoo, whose tool `echo` has no prefix.
@@ -68,16 +76,82 @@ impl ScratchDirectory {
         self.write(&format!("{name}.toml"), &plugins)
     }
 
-    /// A configuration with a plugin that has only the tool `echo`, and the zoo with a high time limit, so that calls can
-    /// loop.
-    pub(super) fn fairness(&self, binaries: &Binaries) -> Result<PathBuf> {
+    /// A configuration with sample plugins and its own cache, for starts with an empty cache.
+    pub(super) fn first_start(&self, binaries: &Binaries, name: &str, plugins: &[&str]) -> Result<PathBuf> {
+        let mut tables = String::new();
+        for plugin in plugins {
+            let source = quoted(&binaries.dist.join(format!("{plugin}.wasm")));
+            write!(tables, "[plugins.{plugin}]\nsource = {source}\n\n")?;
+        }
+        self.write_with_cache(&format!("first-{name}.toml"), &tables, &self.first_start_cache())
+    }
+
+    /// Clears the cache of the starts with an empty cache.
+    pub(super) fn clear_first_start_cache(&self) -> Result<()> {
+        let cache = self.first_start_cache();
+        match fs::remove_dir_all(&cache) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("can't remove `{}`", cache.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn first_start_cache(&self) -> PathBuf {
+        self.directory.join("first-start-cache")
+    }
+
+    /// A configuration with a plugin that has only the tool `echo`, and the zoo with low limits, so that hostile calls end
+    /// soon.
+    pub(super) fn memory(&self, binaries: &Binaries) -> Result<PathBuf> {
         let zoo = quoted(&binaries.dist.join("zoo.wasm"));
         let plugins = format!(
             "[plugins.honest]\nsource = {zoo}\nprefix = \"\"\ntools.allow = [\"echo\"]\n\n\
              [plugins.zoo]\nsource = {zoo}\nuris = [\"zoo://\"]\n\n\
-             [plugins.zoo.limits]\ntimeout = \"1h\"\ncpu_time = \"1h\"\nconcurrency = 8\ncancel_grace = \"0s\"\n"
+             [plugins.zoo.limits]\ncpu_time = \"10ms\"\nmemory = \"8MiB\"\nhandles = 200\n"
         );
-        self.write("fairness.toml", &plugins)
+        self.write("memory.toml", &plugins)
+    }
+
+    /// A configuration with a plugin that has only the tool `echo`, and the plugins of its neighbours.
+    pub(super) fn fairness(&self, binaries: &Binaries) -> Result<(PathBuf, FairnessPlugins)> {
+        let large = self.file("large.wasm");
+        generate(binaries, &large, &["--functions", LARGE_PLUGIN_FUNCTIONS])?;
+        let fill = self.file("fill.wasm");
+        generate(binaries, &fill, &["--filled-pages", "3200"])?;
+        let check = self.file("check.wasm");
+        let word = json!({ "not": { "pattern": "[ab]*a[ab]{900}c" } });
+        let schema =
+            json!({ "type": "object", "properties": { "words": { "type": "array", "items": word } } });
+        generate(binaries, &check, &["--schema", &schema.to_string()])?;
+        let listed = self.file("listed.wasm");
+        let property = |number: usize| {
+            let text = json!({ "type": "string", "description": "An argument of a tool in a long list. ".repeat(3) });
+            (format!("argument_{number}"), text)
+        };
+        let properties: serde_json::Map<_, _> = (0..LISTED_PROPERTIES).map(property).collect();
+        let schema = json!({ "type": "object", "properties": properties }).to_string();
+        let tools: Vec<String> = (0..LISTED_TOOLS).map(|number| format!("tool_{number}")).collect();
+        let mut flags = vec!["--schema", &schema];
+        flags.extend(tools.iter().flat_map(|tool| ["--tool", tool]));
+        generate(binaries, &listed, &flags)?;
+
+        let zoo = quoted(&binaries.dist.join("zoo.wasm"));
+        let mut tables = format!(
+            "[plugins.honest]\nsource = {zoo}\nprefix = \"\"\ntools.allow = [\"echo\"]\n\n\
+             [plugins.zoo]\nsource = {zoo}\nuris = [\"zoo://\"]\n\n"
+        );
+        for (name, file) in [("large", &large), ("fill", &fill), ("check", &check), ("listed", &listed)] {
+            write!(tables, "[plugins.{name}]\nsource = {}\n\n", quoted(file))?;
+        }
+        for name in ["zoo", "fill", "check"] {
+            write!(
+                tables,
+                "[plugins.{name}.limits]\ntimeout = \"1h\"\ncpu_time = \"1h\"\nconcurrency = 40\n\
+                 cancel_grace = \"0s\"\nmemory = \"512MiB\"\ntransfer = \"16MiB\"\n\n"
+            )?;
+        }
+        Ok((self.write("fairness.toml", &tables)?, FairnessPlugins { large }))
     }
 
     /// The path of a file in the directory.
@@ -86,7 +160,11 @@ impl ScratchDirectory {
     }
 
     fn write(&self, name: &str, plugins: &str) -> Result<PathBuf> {
-        let cache = quoted(&self.cache());
+        self.write_with_cache(name, plugins, &self.cache())
+    }
+
+    fn write_with_cache(&self, name: &str, plugins: &str, cache: &Path) -> Result<PathBuf> {
+        let cache = quoted(cache);
         let text = format!(
             "version = 1\n\n[gateway]\ncache = {cache}\n\n[http]\nlisten = \"127.0.0.1:0\"\n\n{plugins}"
         );
@@ -100,6 +178,16 @@ impl Drop for ScratchDirectory {
     fn drop(&mut self) {
         drop(fs::remove_dir_all(&self.directory)); // a failure leaves files in cargo's target directory only
     }
+}
+
+/// Generates a component with the tool `version`.
+fn generate(binaries: &Binaries, file: &Path, flags: &[&str]) -> Result<()> {
+    let mut command = Command::new(&binaries.generated);
+    let status = command.arg(file).args(flags).status().context("can't start the generator of plugins")?;
+    if !status.success() {
+        bail!("can't generate `{}`", file.display());
+    }
+    Ok(())
 }
 
 /// A path as a TOML string.

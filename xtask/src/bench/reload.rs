@@ -18,7 +18,7 @@ use super::binaries::Binaries;
 use super::config::ScratchDirectory;
 use super::poll::PollingClient;
 use super::subject::{Era, Subject, gateway};
-use super::traffic::{median, run};
+use super::throughput::{median, run};
 use crate::report;
 use crate::server::Server;
 
@@ -122,7 +122,7 @@ impl ReloadBench {
 }
 
 /// Appends a custom section with unique content to a component.
-fn add_unique_section(component: &mut Vec<u8>, count: usize) {
+pub(super) fn add_unique_section(component: &mut Vec<u8>, count: usize) {
     const NAME: &[u8] = b"\x04mark";
     let count = count.to_le_bytes();
     component.extend([0, (NAME.len() + count.len()) as u8]);

@@ -4,37 +4,106 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+use super::memory::growth_kib;
+
 /// All tables.
 pub(super) fn markdown(figures: &Value) -> String {
     let mut out = String::new();
-    if let Some(entries) = figures["traffic"].as_array() {
-        traffic(&mut out, entries);
-        alone(&mut out, figures);
+    if let Some(entries) = figures["throughput"].as_array() {
+        throughput(&mut out, entries);
+        inside(&mut out, figures);
     }
-    fairness(&mut out, &figures["fairness"]);
+    for section in [start, fairness, memory] {
+        let table = section(figures);
+        if !table.is_empty() {
+            out.push('\n');
+            out.push_str(&table);
+        }
+    }
     reload(&mut out, &figures["reload"]);
     out
 }
 
-/// The effect of looping guests; empty if it wasn't measured.
-fn fairness(out: &mut String, entries: &Value) {
-    let mut heading = "\n| calls during | calls/s | p50 µs | p99 µs |\n|---|--:|--:|--:|\n";
-    for entry in entries.as_array().into_iter().flatten() {
+/// Calls next to neighbours; empty if they weren't measured.
+pub(super) fn fairness(figures: &Value) -> String {
+    let mut out = String::new();
+    let mut heading = "| neighbours | calls/s | p50 µs | p99 µs | p99 ÷ without |\n|---|--:|--:|--:|--:|\n";
+    let entries = || figures["fairness"].as_array().into_iter().flatten();
+    let alone = entries().next().and_then(|entry| entry["p99_us"].as_f64());
+    for entry in entries() {
         out.push_str(std::mem::take(&mut heading));
-        let loops = match entry["loops"].as_u64() {
-            Some(1) => "1 looping guest".to_owned(),
-            count => format!("{} looping guests", count.unwrap_or_default()),
-        };
         let figure = |key: &str| number(entry[key].as_f64(), 0);
-        row(out, &[loops, figure("calls_per_second"), figure("p50_us"), figure("p99_us")]);
+        let ratio = entry["p99_us"].as_f64().zip(alone).map(|(p99, alone)| p99 / alone);
+        row(
+            &mut out,
+            &[
+                text(&entry["neighbours"]),
+                figure("calls_per_second"),
+                figure("p50_us"),
+                figure("p99_us"),
+                times(ratio),
+            ],
+        );
     }
+    out
 }
 
-fn traffic(out: &mut String, entries: &[Value]) {
+/// Starts; empty if they weren't measured.
+pub(super) fn start(figures: &Value) -> String {
+    let mut out = String::new();
+    let mut heading = "| start over stdio | answer to `initialize`, ms | first list of tools, ms | complete list, ms \
+                       | ÷ 1 plugin | RSS MiB |\n|---|--:|--:|--:|--:|--:|\n";
+    let entries =
+        || ["cached", "empty_cache"].into_iter().flat_map(|key| figures["start"][key].as_array()).flatten();
+    let one = entries().next().and_then(|entry| entry["complete_list_ms"].as_f64());
+    for entry in entries() {
+        out.push_str(std::mem::take(&mut heading));
+        let ms = |key: &str| number(entry[key].as_f64(), 1);
+        let ratio = entry["complete_list_ms"].as_f64().zip(one).map(|(time, one)| time / one);
+        row(
+            &mut out,
+            &[
+                text(&entry["name"]),
+                ms("initialize_ms"),
+                ms("first_list_ms"),
+                ms("complete_list_ms"),
+                times(ratio),
+                number(entry["resident_kib"].as_f64().map(|kib| kib / 1024.0), 1),
+            ],
+        );
+    }
+    out
+}
+
+/// Memory over very many calls; empty if it wasn't measured.
+pub(super) fn memory(figures: &Value) -> String {
+    let mut out = String::new();
+    let mut heading = "| memory over calls, one in ten hostile | calls | RSS MiB before | at the end | growth after the \
+                       warm-up, MiB |\n|---|--:|--:|--:|--:|\n";
+    for transport in ["HTTP", "stdio"] {
+        let Some(samples) = figures["memory"][transport]["samples"].as_array() else { continue };
+        out.push_str(std::mem::take(&mut heading));
+        let mib = |kib: Option<f64>| number(kib.map(|kib| kib / 1024.0), 1);
+        let at = |sample: Option<&Value>| mib(sample.and_then(|sample| sample[1].as_f64()));
+        row(
+            &mut out,
+            &[
+                transport.to_owned(),
+                number(samples.last().and_then(|sample| sample[0].as_f64()), 0),
+                at(samples.first()),
+                at(samples.last()),
+                mib(growth_kib(&figures["memory"][transport]["samples"])),
+            ],
+        );
+    }
+    out
+}
+
+fn throughput(out: &mut String, entries: &[Value]) {
     out.push_str(
-        "| load | subject | calls/s | (all rounds) | ÷ rmcp | ÷ axum | p50 µs | p99 µs | CPU µs per call ",
+        "| load | subject | calls/s | (all rounds) | ÷ rmcp | ÷ axum | Moongate ÷ it | p50 µs | p99 µs | CPU µs per call ",
     );
-    out.push_str("| RSS MiB before | after |\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+    out.push_str("| RSS MiB before | after |\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
     for entry in entries {
         let rate = |entry: &Value| entry["calls_per_second"].as_f64();
         let ratio_to = |key: &str| {
@@ -42,8 +111,11 @@ fn traffic(out: &mut String, entries: &[Value]) {
                 other["load"] == entry["load"] && entry[key].is_string() && other["subject"] == entry[key]
             });
             let ratio = other.and_then(|other| Some(rate(entry)? / rate(other)?));
-            ratio.map_or_else(String::new, |ratio| format!("× {ratio:.2}"))
+            times(ratio)
         };
+        let is_moongate = |entry: &Value| entry["reference"].is_string();
+        let own = entries.iter().find(|other| other["load"] == entry["load"] && is_moongate(other));
+        let own = own.filter(|_| !is_moongate(entry)).and_then(|own| Some(rate(own)? / rate(entry)?));
         let mib = |key: &str| number(entry[key].as_f64().map(|kib| kib / 1024.0), 1);
         row(
             out,
@@ -54,6 +126,7 @@ fn traffic(out: &mut String, entries: &[Value]) {
                 spread(&entry["rounds"]),
                 ratio_to("reference"),
                 ratio_to("floor"),
+                times(own),
                 number(entry["p50_us"].as_f64(), 0),
                 number(entry["p99_us"].as_f64(), 0),
                 number(entry["cpu_us_per_call"].as_f64(), 1),
@@ -72,34 +145,20 @@ fn spread(rounds: &Value) -> String {
     format!("{}–{}", number(slowest, 0), number(fastest, 0))
 }
 
-fn alone(out: &mut String, figures: &Value) {
+fn inside(out: &mut String, figures: &Value) {
     out.push_str("\n| the gateway alone | |\n|---|--:|\n");
-    let f = |path: &[&str]| path.iter().fold(figures, |at, key| &at[*key]).as_f64();
-    let http = figures["traffic"].as_array().into_iter().flatten().find(|entry| {
-        entry["load"].as_str().is_some_and(|load| load.starts_with("HTTP, 100 B, 1 "))
-            && entry["subject"].as_str().is_some_and(|subject| subject.starts_with("moongate"))
-    });
+    let f = |key: &str| figures["inside"][key].as_f64();
     let rows = [
-        ("first list of tools, nothing cached", number(f(&["cold", "compiling_ms"]), 1), "ms"),
-        ("first list of tools, compiled code cached", number(f(&["cold", "cached_ms"]), 1), "ms"),
-        ("the same for rmcp", number(f(&["cold", "rmcp_ms"]), 1), "ms"),
-        ("a call through dispatch alone, p50", number(f(&["inside", "dispatch_p50_us"]), 1), "µs"),
-        ("the same with 64 KiB of text", number(f(&["inside", "dispatch_64kib_p50_us"]), 1), "µs"),
-        ("a call over HTTP, one connection, p50", number(http.and_then(|e| e["p50_us"].as_f64()), 1), "µs"),
-        ("delay of a 2 ms timer, idle, p50", number(f(&["inside", "timer_idle_p50_us"]), 0), "µs"),
+        ("a call through dispatch alone, p50", number(f("dispatch_p50_us"), 1), "µs"),
+        ("the same with 64 KiB of text", number(f("dispatch_64kib_p50_us"), 1), "µs"),
+        ("delay of a 2 ms timer, idle, p50", number(f("timer_idle_p50_us"), 0), "µs"),
+        ("delay of a 2 ms timer during two looping guests, p50", number(f("timer_p50_us"), 0), "µs"),
+        ("the same, p99", number(f("timer_p99_us"), 0), "µs"),
         (
-            "delay of a 2 ms timer during two looping guests, p50",
-            number(f(&["inside", "timer_p50_us"]), 0),
-            "µs",
-        ),
-        ("the same, p99", number(f(&["inside", "timer_p99_us"]), 0), "µs"),
-        (
-            "memory with one idle plugin",
-            number(f(&["idle_plugin_kib", "one_plugin"]).map(|kib| kib / 1024.0), 1),
+            "the binary",
+            number(figures["binary_bytes"].as_f64().map(|bytes| bytes / f64::from(1 << 20)), 1),
             "MiB",
         ),
-        ("memory of each additional plugin", number(f(&["idle_plugin_kib", "each_more"]), 0), "KiB"),
-        ("the binary", number(f(&["binary_bytes"]).map(|bytes| bytes / f64::from(1 << 20)), 1), "MiB"),
     ];
     for (what, figure, unit) in rows {
         row(out, &[what.to_owned(), format!("{figure} {unit}")]);
@@ -107,7 +166,7 @@ fn alone(out: &mut String, figures: &Value) {
 }
 
 /// The cost of replacing a plugin.
-fn reload(out: &mut String, figures: &Value) {
+pub(super) fn reload(out: &mut String, figures: &Value) {
     let list = |key: &str| figures[key].as_array().into_iter().flatten();
     let mut heading = "| from the last write to the first answer by new code | MB | compiled, p50 ms | max | cached, p50 ms | max |\n|---|--:|--:|--:|--:|--:|\n";
     for entry in list("latency") {
@@ -137,16 +196,21 @@ fn reload(out: &mut String, figures: &Value) {
     }
 }
 
-fn row(out: &mut String, cells: &[String]) {
+/// A ratio; empty if there is none.
+pub(super) fn times(ratio: Option<f64>) -> String {
+    ratio.map_or_else(String::new, |ratio| format!("× {ratio:.2}"))
+}
+
+pub(super) fn row(out: &mut String, cells: &[String]) {
     writeln!(out, "| {} |", cells.join(" | ")).expect("writing to a string can't fail");
 }
 
-fn text(value: &Value) -> String {
+pub(super) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
 /// A number with separated thousands; `–` if there is none.
-fn number(figure: Option<f64>, decimals: usize) -> String {
+pub(super) fn number(figure: Option<f64>, decimals: usize) -> String {
     let Some(figure) = figure else { return "–".to_owned() };
     let plain = format!("{figure:.decimals$}");
     let (whole, rest) = plain.split_at(plain.find('.').unwrap_or(plain.len()));

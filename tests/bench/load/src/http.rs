@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use serde_json::Value;
+use socket2::SockRef;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::LocalSet;
@@ -13,8 +14,12 @@ use tokio::time::timeout;
 
 use crate::Plan;
 use crate::figures::Figures;
-use crate::message::{INITIALIZED, Spec, Template, push_number, shown};
+use crate::message::{Acknowledgement, INITIALIZED, Spec, Template, push_number, shown};
 use crate::process;
+
+mod chunks;
+
+use chunks::ChunkedBody;
 
 /// Runs the plan against a running server.
 ///
@@ -71,8 +76,9 @@ async fn together(
 }
 
 /// One connection, with a session if the server supports it.
-struct Client {
+pub(crate) struct Client {
     stream: TcpStream,
+    acknowledgement: Acknowledgement,
     head: Vec<u8>,
     request: Vec<u8>,
     body: Vec<u8>,
@@ -81,23 +87,36 @@ struct Client {
 }
 
 /// The parsed head of an answer.
-struct Head {
-    status: u16,
-    length: usize,
+pub(crate) struct Head {
+    pub(crate) status: u16,
+    length: BodyLength,
     session: Option<String>,
-    json: bool,
+    has_message: bool,
+}
+
+/// The end of an answer's body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BodyLength {
+    Bytes(usize),
+    Chunked,
+}
+
+/// The authority and the path of an endpoint.
+pub(crate) fn endpoint(url: &str) -> anyhow::Result<(&str, &str)> {
+    let rest = url.strip_prefix("http://").context("only `http://` is supported")?;
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    Ok((authority, if path.is_empty() { "/" } else { path }))
 }
 
 impl Client {
-    async fn open(url: &str, spec: &Spec, patience: Duration) -> anyhow::Result<Self> {
-        let rest = url.strip_prefix("http://").context("only `http://` is supported")?;
-        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        let path = if path.is_empty() { "/" } else { path };
+    pub(crate) async fn open(url: &str, spec: &Spec, patience: Duration) -> anyhow::Result<Self> {
+        let (authority, path) = endpoint(url)?;
         let stream =
             TcpStream::connect(authority).await.with_context(|| format!("connecting to {authority}"))?;
         stream.set_nodelay(true)?;
         let (request, body, buffer) = (Vec::new(), Vec::new(), Vec::with_capacity(256 * 1024));
-        let mut client = Self { stream, head: Vec::new(), request, body, buffer, patience };
+        let acknowledgement = spec.acknowledgement;
+        let mut client = Self { stream, acknowledgement, head: Vec::new(), request, body, buffer, patience };
         let mut session = None;
         if spec.handshake() {
             client.head = spec.head(authority, path, "initialize", None);
@@ -120,8 +139,26 @@ impl Client {
         Ok((head, self.buffer[from..].to_vec()))
     }
 
+    /// Sends a request with another head, and returns the head of the answer and its body.
+    pub(crate) async fn send(&mut self, head: &[u8], body: &[u8]) -> anyhow::Result<(Head, &[u8])> {
+        let own = std::mem::replace(&mut self.head, head.to_vec());
+        self.body.clear();
+        self.body.extend_from_slice(body);
+        let answered = timeout(self.patience, self.exchange()).await;
+        self.head = own;
+        let (head, from) = answered.context("no answer")??;
+        Ok((head, &self.buffer[from..]))
+    }
+
+    /// Sends a request with another head and closes the connection without waiting for the answer.
+    pub(crate) async fn abandon(mut self, head: &[u8], body: &[u8]) -> anyhow::Result<()> {
+        self.head = head.to_vec();
+        self.body = body.to_vec();
+        self.write().await
+    }
+
     /// Makes one call. Returns the time from the first sent byte to the last received byte.
-    async fn call(&mut self, template: &Template, id: u64) -> anyhow::Result<Duration> {
+    pub(crate) async fn call(&mut self, template: &Template, id: u64) -> anyhow::Result<Duration> {
         self.body.clear();
         template.write(id, &mut self.body);
         let start = Instant::now();
@@ -129,19 +166,14 @@ impl Client {
             timeout(self.patience, self.exchange()).await.with_context(|| format!("no answer to {id}"))??;
         let latency = start.elapsed();
         let answer = &self.buffer[from..];
-        ensure!(head.status == 200 && head.json, "call {id}: {} {}", head.status, shown(answer));
+        ensure!(head.status == 200 && head.has_message, "call {id}: {} {}", head.status, shown(answer));
         template.check(id, answer)?;
         Ok(latency)
     }
 
     /// Sends the body and reads a complete answer. Returns the offset of the answer's body in the buffer.
     async fn exchange(&mut self) -> anyhow::Result<(Head, usize)> {
-        self.request.clear();
-        self.request.extend_from_slice(&self.head);
-        push_number(&mut self.request, self.body.len() as u64);
-        self.request.extend_from_slice(b"\r\n\r\n");
-        self.request.extend_from_slice(&self.body);
-        self.stream.write_all(&self.request).await.context("sending")?;
+        self.write().await?;
         self.buffer.clear();
         let from = loop {
             let seen = self.buffer.len().saturating_sub(3);
@@ -151,16 +183,43 @@ impl Client {
             }
         };
         let head = read_head(&self.buffer[..from])?;
-        while self.buffer.len() < from + head.length {
-            self.fill().await?;
+        match head.length {
+            BodyLength::Bytes(length) => {
+                while self.buffer.len() < from + length {
+                    self.fill().await?;
+                }
+                ensure!(self.buffer.len() == from + length, "bytes after an answer: {}", shown(&self.buffer));
+            }
+            BodyLength::Chunked => {
+                let mut body = ChunkedBody::after(from);
+                while !body.decode(&self.buffer)? {
+                    self.fill().await?;
+                }
+                self.buffer.truncate(from);
+                self.buffer.extend_from_slice(&body.into_decoded());
+            }
         }
-        ensure!(self.buffer.len() == from + head.length, "bytes after an answer: {}", shown(&self.buffer));
         Ok((head, from))
+    }
+
+    /// Sends the head and the body.
+    async fn write(&mut self) -> anyhow::Result<()> {
+        self.request.clear();
+        self.request.extend_from_slice(&self.head);
+        push_number(&mut self.request, self.body.len() as u64);
+        self.request.extend_from_slice(b"\r\n\r\n");
+        self.request.extend_from_slice(&self.body);
+        self.stream.write_all(&self.request).await.context("sending")
     }
 
     async fn fill(&mut self) -> anyhow::Result<()> {
         let read = self.stream.read_buf(&mut self.buffer).await.context("receiving")?;
         ensure!(read > 0, "the server closed the connection");
+        match self.acknowledgement {
+            Acknowledgement::Delayed => {}
+            // The system forgets this setting, so it is set after each read.
+            Acknowledgement::Immediate => SockRef::from(&self.stream).set_tcp_quickack(true)?,
+        }
         Ok(())
     }
 }
@@ -169,22 +228,25 @@ fn read_head(bytes: &[u8]) -> anyhow::Result<Head> {
     let text = std::str::from_utf8(bytes).context("a head that isn't text")?;
     let mut lines = text.split("\r\n");
     let status = lines.next().and_then(|line| line.split(' ').nth(1)?.parse().ok()).context("no status")?;
-    let mut head = Head { status, length: 0, session: None, json: false };
-    let mut length = None;
+    let (mut length, mut session, mut has_message) = (None, None, false);
     for (name, value) in lines.filter_map(|line| line.split_once(':')) {
         let value = value.trim();
         if name.eq_ignore_ascii_case("content-length") {
-            length = Some(value.parse().context("a length that isn't a number")?);
+            length = Some(BodyLength::Bytes(value.parse().context("a length that isn't a number")?));
+        } else if name.eq_ignore_ascii_case("transfer-encoding") {
+            length = Some(BodyLength::Chunked);
         } else if name.eq_ignore_ascii_case("mcp-session-id") {
-            head.session = Some(value.to_owned());
+            session = Some(value.to_owned());
         } else if name.eq_ignore_ascii_case("content-type") {
-            head.json = value.starts_with("application/json");
+            // An event stream ends with the answer, which is one of its `data` lines.
+            has_message =
+                ["application/json", "text/event-stream"].iter().any(|kind| value.starts_with(kind));
         }
     }
-    match length {
-        Some(length) => head.length = length,
-        None if matches!(status, 202 | 204) => {}
-        None => bail!("an answer without a length; only whole JSON answers are measured: {text}"),
-    }
-    Ok(head)
+    let length = match length {
+        Some(length) => length,
+        None if matches!(status, 202 | 204) => BodyLength::Bytes(0),
+        None => bail!("an answer without a length: {text}"),
+    };
+    Ok(Head { status, length, session, has_message })
 }

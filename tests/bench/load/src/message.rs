@@ -9,8 +9,10 @@ use serde_json::{Value, json};
 /// The call to measure.
 #[derive(Debug, Clone)]
 pub(crate) struct Spec {
-    /// The tool, which takes `{"text": …}` and returns the text.
+    /// The tool, which takes a text and returns it.
     pub(crate) tool: String,
+    /// The name of the tool's argument.
+    pub(crate) argument: String,
     /// The length of the text.
     pub(crate) bytes: usize,
     /// The revision of MCP.
@@ -19,16 +21,30 @@ pub(crate) struct Spec {
     pub(crate) bare: bool,
     /// A bearer token.
     pub(crate) token: Option<String>,
+    /// Acknowledge received data at once.
+    pub(crate) acknowledgement: Acknowledgement,
+}
+
+/// The time at which the client acknowledges received data.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Acknowledgement {
+    /// When the system decides to, up to 40 ms later.
+    #[default]
+    Delayed,
+    /// At once. A server without `TCP_NODELAY` that sends an answer in two parts waits for it.
+    Immediate,
 }
 
 impl Default for Spec {
     fn default() -> Self {
         Self {
             tool: "echo".to_owned(),
+            argument: "text".to_owned(),
             bytes: 100,
             revision: "2025-11-25".to_owned(),
             bare: false,
             token: None,
+            acknowledgement: Acknowledgement::default(),
         }
     }
 }
@@ -59,7 +75,24 @@ impl Spec {
 
     /// A request for the list of tools.
     pub(crate) fn list(&self, id: u64) -> String {
-        json!({"jsonrpc": "2.0", "id": id, "method": "tools/list", "params": self.params()}).to_string()
+        self.page(id, None)
+    }
+
+    /// A request for the list of tools, or for the page after the one with this cursor.
+    pub(crate) fn page(&self, id: u64, cursor: Option<&str>) -> String {
+        let mut params = self.params();
+        if let Some(cursor) = cursor {
+            params["cursor"] = json!(cursor);
+        }
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/list", "params": params}).to_string()
+    }
+
+    /// A call with these arguments.
+    pub(crate) fn call(&self, id: u64, tool: &str, arguments: &Value) -> String {
+        let mut params = self.params();
+        params["name"] = json!(tool);
+        params["arguments"] = arguments.clone();
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string()
     }
 
     fn params(&self) -> Value {
@@ -75,6 +108,18 @@ impl Spec {
 
     /// The head of an HTTP request, up to the value of `Content-Length`.
     pub(crate) fn head(&self, authority: &str, path: &str, method: &str, session: Option<&str>) -> Vec<u8> {
+        self.head_for(authority, path, method, &self.tool, session)
+    }
+
+    /// The same for another tool.
+    pub(crate) fn head_for(
+        &self,
+        authority: &str,
+        path: &str,
+        method: &str,
+        tool: &str,
+        session: Option<&str>,
+    ) -> Vec<u8> {
         let mut head = format!(
             "POST {path} HTTP/1.1\r\nhost: {authority}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n"
         );
@@ -90,7 +135,7 @@ impl Spec {
         if self.stateless() {
             add("mcp-method", method);
             if method == "tools/call" {
-                add("mcp-name", &self.tool);
+                add("mcp-name", tool);
             }
         }
         if let Some(session) = session {
@@ -122,7 +167,7 @@ impl Template {
     pub(crate) fn new(spec: &Spec) -> anyhow::Result<Self> {
         let mut params = spec.params();
         params["name"] = json!(spec.tool);
-        params["arguments"] = json!({"text": "<text>"});
+        params["arguments"] = json!({ &spec.argument: "<text>" });
         let whole =
             json!({"jsonrpc": "2.0", "id": "<id>", "method": "tools/call", "params": params}).to_string();
         let mut pieces = [(0, whole.find("\"<id>\""), 6), (1, whole.find("<text>"), 6)];
@@ -183,15 +228,30 @@ pub(crate) fn find_id(message: &[u8]) -> Option<u64> {
     })
 }
 
-/// Returns true if a list of tools contains the tool.
+/// A page of the list of tools.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ToolsPage {
+    /// The number of tools.
+    pub(crate) count: usize,
+    /// The page contains the expected tool.
+    pub(crate) is_expected: bool,
+    /// The cursor of the next page.
+    pub(crate) next: Option<String>,
+}
+
+/// Reads a page of the list of tools.
 ///
 /// # Errors
 /// The answer isn't a list of tools.
-pub(crate) fn lists(answer: &[u8], tool: &str) -> anyhow::Result<bool> {
+pub(crate) fn tools_page(answer: &[u8], tool: &str) -> anyhow::Result<ToolsPage> {
     let answer: Value = serde_json::from_slice(answer).context("not JSON")?;
     let tools =
         answer["result"]["tools"].as_array().with_context(|| format!("no list of tools: {answer}"))?;
-    Ok(tools.iter().any(|listed| listed["name"] == tool))
+    Ok(ToolsPage {
+        count: tools.len(),
+        is_expected: tools.iter().any(|listed| listed["name"] == tool),
+        next: answer["result"]["nextCursor"].as_str().map(str::to_owned),
+    })
 }
 
 /// The start of a message, for error messages.

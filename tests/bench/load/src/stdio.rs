@@ -20,8 +20,8 @@ use crate::process;
 pub(crate) struct Server {
     pub(crate) child: Child,
     pub(crate) pid: Option<u32>,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
+    pub(crate) input: ChildStdin,
+    pub(crate) output: BufReader<ChildStdout>,
 }
 
 impl Server {

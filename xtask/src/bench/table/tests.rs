@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{markdown, number};
+use super::{fairness, markdown, number, start};
 
 #[test]
 fn separates_thousands() {
@@ -22,7 +22,7 @@ fn separates_thousands() {
 
 #[test]
 fn compares_a_subject_with_its_reference_and_the_floor() {
-    let figures = json!({"traffic": [
+    let figures = json!({"throughput": [
         {"load": "a", "subject": "axum", "calls_per_second": 5000.0},
         {"load": "a", "subject": "rmcp", "calls_per_second": 1000.0},
         {"load": "b", "subject": "rmcp", "calls_per_second": 9.0},
@@ -31,8 +31,10 @@ fn compares_a_subject_with_its_reference_and_the_floor() {
     ]});
     let tables = markdown(&figures);
     let line = tables.lines().find(|line| line.contains("moongate")).unwrap();
-    assert!(line.starts_with("| a | moongate | 1,250 | 1,240–1,260 | × 1.25 | × 0.25 |"), "{line}");
-    assert_eq!(tables.matches('×').count(), 2, "{tables}");
+    assert!(line.starts_with("| a | moongate | 1,250 | 1,240–1,260 | × 1.25 | × 0.25 |  |"), "{line}");
+    let line = tables.lines().find(|line| line.starts_with("| a | axum")).unwrap();
+    assert!(line.contains("|  |  | × 0.25 |"), "{line}");
+    assert_eq!(tables.matches('×').count(), 4, "{tables}");
 }
 
 #[test]
@@ -57,16 +59,35 @@ fn reloads_have_their_own_tables() {
 }
 
 #[test]
-fn fairness_has_its_own_table() {
+fn fairness_compares_with_the_case_without_neighbours() {
     let figures = json!({"fairness": [
-        {"loops": 0, "calls_per_second": 5000.0, "p50_us": 180.0, "p99_us": 400.0},
-        {"loops": 1, "calls_per_second": 2500.0, "p50_us": 300.0, "p99_us": 5200.4},
+        {"neighbours": "nobody", "calls_per_second": 5000.0, "p50_us": 180.0, "p99_us": 400.0},
+        {"neighbours": "1 looping guest", "calls_per_second": 2500.0, "p50_us": 300.0, "p99_us": 5200.4},
     ]});
-    let tables = markdown(&figures);
+    let table = fairness(&figures);
     assert!(
-        tables.ends_with(
-            "| 0 looping guests | 5,000 | 180 | 400 |\n| 1 looping guest | 2,500 | 300 | 5,200 |\n"
+        table.ends_with(
+            "| nobody | 5,000 | 180 | 400 | × 1.00 |\n| 1 looping guest | 2,500 | 300 | 5,200 | × 13.00 |\n"
         ),
-        "{tables}"
+        "{table}"
     );
+    assert!(markdown(&figures).ends_with(&table));
+}
+
+#[test]
+fn starts_are_compared_with_one_plugin() {
+    let entry = |name: &str, time: f64| {
+        json!({"name": name, "initialize_ms": 1.5, "first_list_ms": time,
+        "complete_list_ms": time, "resident_kib": 20_480.0})
+    };
+    let figures = json!({"start": {"cached": [entry("1 plugin", 8.0), entry("25 plugins", 12.0)],
+        "empty_cache": [entry("5 Rust plugins", 5600.0)]}});
+    let table = start(&figures);
+    assert!(table.contains("| 25 plugins | 1.5 | 12.0 | 12.0 | × 1.50 | 20.0 |\n"), "{table}");
+    assert!(table.contains("| 5 Rust plugins | 1.5 | 5,600.0 | 5,600.0 | × 700.00 | 20.0 |\n"), "{table}");
+}
+
+#[test]
+fn missing_parts_have_no_tables() {
+    assert_eq!(markdown(&json!({})), "");
 }

@@ -1,6 +1,6 @@
 //! Requests, and detection of wrong answers.
 
-use super::{Spec, Template, lists};
+use super::{Spec, Template, tools_page};
 
 fn written(template: &Template, id: u64) -> serde_json::Value {
     let mut request = Vec::new();
@@ -42,8 +42,9 @@ fn accepts_only_the_right_answer() {
 
 #[test]
 fn detects_a_list_without_the_tool() {
-    let list = br#"{"id":1,"result":{"tools":[{"name":"time"}]}}"#;
-    assert!(lists(list, "time").expect("a list"));
-    assert!(!lists(list, "echo").expect("a list"));
-    assert!(lists(br#"{"id":1,"error":{}}"#, "echo").is_err());
+    let list = br#"{"id":1,"result":{"tools":[{"name":"time"}],"nextCursor":"more"}}"#;
+    let page = tools_page(list, "time").expect("a list");
+    assert_eq!((page.count, page.is_expected, page.next.as_deref()), (1, true, Some("more")));
+    assert!(!tools_page(list, "echo").expect("a list").is_expected);
+    assert!(tools_page(br#"{"id":1,"error":{}}"#, "echo").is_err());
 }

@@ -7,10 +7,9 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
 use super::binaries::Binaries;
-use super::config::{CACHE_VARIABLE, ScratchDirectory};
-use super::subject::{Era, Subject};
+use super::config::CACHE_VARIABLE;
+use super::subject::{Era, Programs, RunningSubject, Subject};
 use crate::report;
-use crate::server::Server;
 
 /// One kind of load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,11 +27,21 @@ pub(super) enum Transport {
     Stdio,
 }
 
+impl Transport {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Http => "HTTP",
+            Self::Stdio => "stdio",
+        }
+    }
+}
+
 impl Load {
-    const HTTP: [Self; 6] = [
+    const HTTP: [Self; 7] = [
         Self { transport: Transport::Http, width: 1, bytes: 100 },
         Self { transport: Transport::Http, width: 8, bytes: 100 },
         Self { transport: Transport::Http, width: 32, bytes: 100 },
+        Self { transport: Transport::Http, width: 128, bytes: 100 },
         Self { transport: Transport::Http, width: 1, bytes: 64 << 10 },
         Self { transport: Transport::Http, width: 8, bytes: 64 << 10 },
         Self { transport: Transport::Http, width: 32, bytes: 64 << 10 },
@@ -57,39 +66,40 @@ impl Load {
 type LoadResults = (Load, Subject, Vec<Value>);
 
 /// Measures all loads; returns a list with one entry for each load and subject, grouped by load.
-pub(super) fn all(
-    binaries: &Binaries,
-    scratch: &ScratchDirectory,
-    rounds: usize,
-    time: Duration,
-) -> Result<Value> {
-    let config = scratch.echo(binaries)?;
+pub(super) fn all(programs: Programs<'_>, rounds: usize, time: Duration) -> Result<Value> {
     // Compiled once beforehand, so that no measurement includes the compiler's memory.
-    drop(Server::start(Subject::Moongate(Era::Stateless).http(binaries, &config))?);
+    drop(Subject::Moongate(Era::Stateless).start_http(programs)?);
     let mut results: Vec<LoadResults> = Vec::new();
     for round in 0..rounds {
-        report::note(&format!("round {} of {rounds}", round + 1));
-        let mut servers = Vec::new();
-        for subject in Subject::HTTP {
-            servers.push((subject, Server::start(subject.http(binaries, &config))?));
-        }
+        report::note(&format!("throughput: round {} of {rounds}", round + 1));
         // Each round starts with another subject.
-        servers.rotate_left(round % Subject::HTTP.len());
-        for load in Load::HTTP {
-            for (subject, server) in &servers {
-                let mut command = generator(binaries, "http", *subject, load, time);
-                command.args(["--url", &server.url, "--pid", &server.pid().to_string()]);
-                add(&mut results, load, *subject, run(&mut command)?);
+        let mut subjects = Subject::HTTP;
+        subjects.rotate_left(round % Subject::HTTP.len());
+        let mut running = Vec::new();
+        for subject in subjects {
+            match subject.start_http(programs) {
+                Ok(None) => {}
+                Ok(Some(started)) => running.push((subject, started)),
+                Err(error) if subject.is_own() => return Err(error),
+                Err(error) => report::note(&format!("left out: {}: {error:#}", subject.name())),
             }
         }
-        drop(servers);
+        for load in Load::HTTP {
+            for (subject, RunningSubject { server, .. }) in &running {
+                let mut command = generator(programs.binaries, "http", *subject, load, time);
+                command.args(["--url", &server.url, "--pid", &server.pid().to_string()]);
+                add(&mut results, load, *subject, run(&mut command))?;
+            }
+        }
+        drop(running);
         let mut subjects = Subject::STDIO;
         subjects.rotate_left(round % Subject::STDIO.len());
         for load in Load::STDIO {
             for subject in subjects {
-                let mut command = generator(binaries, "stdio", subject, load, time);
-                append(command.arg("--"), &subject.stdio(binaries, &config));
-                add(&mut results, load, subject, run(&mut command)?);
+                let Some(server) = subject.stdio(programs)? else { continue };
+                let mut command = generator(programs.binaries, "stdio", subject, load, time);
+                append(command.arg("--"), &server);
+                add(&mut results, load, subject, run(&mut command))?;
             }
         }
     }
@@ -123,21 +133,35 @@ pub(super) fn run(command: &mut Command) -> Result<Value> {
     serde_json::from_slice(&output.stdout).with_context(|| format!("{command:?} printed no JSON"))
 }
 
-fn add(results: &mut Vec<LoadResults>, load: Load, subject: Subject, figures: Value) {
+/// Adds the results of a round. Another project's failure is one of its results.
+fn add(results: &mut Vec<LoadResults>, load: Load, subject: Subject, figures: Result<Value>) -> Result<()> {
+    let figures = match figures {
+        Ok(figures) => figures,
+        Err(error) if subject.is_own() => return Err(error),
+        Err(error) => {
+            report::note(&format!("{}, {}: {error:#}", subject.name(), load.name()));
+            json!({ "failed": format!("{error:#}") })
+        }
+    };
     match results.iter_mut().find(|(l, s, _)| (*l, *s) == (load, subject)) {
         Some((_, _, rounds)) => rounds.push(figures),
         None => results.push((load, subject, vec![figures])),
     }
+    Ok(())
 }
 
 fn entry((load, subject, rounds): &LoadResults) -> Value {
     let all = |key: &str| -> Vec<f64> { rounds.iter().filter_map(|figures| figures[key].as_f64()).collect() };
     let mut entry = json!({
         "load": load.name(),
+        "transport": load.transport.name(),
+        "width": load.width,
+        "bytes": load.bytes,
         "subject": subject.name(),
         "reference": subject.reference().map(Subject::name),
         "floor": (load.transport == Transport::Http).then(|| Subject::Floor.name()),
         "rounds": all("calls_per_second"),
+        "failed_rounds": rounds.iter().filter(|figures| figures["failed"].is_string()).count(),
     });
     for key in ["calls_per_second", "p50_us", "p99_us", "cpu_us_per_call", "idle_kib", "resident_kib"] {
         entry[key] = json!(median(all(key)));

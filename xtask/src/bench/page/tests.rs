@@ -1,0 +1,32 @@
+//! The page of figures, and of incomplete figures.
+
+use serde_json::json;
+
+use super::super::plots::tests::figures;
+use super::{pivot, render};
+
+#[test]
+fn shows_all_parts_and_refuses_incomplete_figures() {
+    let mut figures = figures();
+    let page = render(&figures).unwrap();
+    for text in [
+        "2 processors (Some CPU), 16 GiB of memory",
+        "| moongate, 2025-11-25 | 10,000 | 50,000 |",
+        "| 8 looping guests | 8,000 | 90 | 156 | × 1.20 |",
+        "| 1000 plugins | 2.0 | 30.0 | 30.0 | × 3.75 | 600.0 |",
+    ] {
+        assert!(page.contains(text), "`{text}` is missing: {page}");
+    }
+    for (name, _) in super::super::plots::draw(&figures) {
+        assert!(page.contains(&format!("](plots/{name})")), "{name} isn't on the page");
+    }
+    figures["memory"] = json!(null);
+    let error = render(&figures).unwrap_err().to_string();
+    assert_eq!(error, "the figures have no `memory`; add it with `cargo xtask bench memory --json FILE`");
+}
+
+#[test]
+fn a_server_without_a_figure_has_a_dash() {
+    let table = pivot(&figures(), "HTTP", &["p50_us", "p99_us"]);
+    assert!(table.contains("| rmcp, 2025-11-25 | – / – | 50 / 90 |"), "{table}");
+}

@@ -1,0 +1,174 @@
+//! Starts over stdio: the time to the answer to `initialize`, to the first list of tools, and to the first complete list,
+//! and the resident memory then.
+//!
+//! With cached code for several numbers of plugins, next to native servers; and with an empty cache for a set of Rust
+//! plugins and a Python plugin. Cached starts take turns in every round.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use super::binaries::Binaries;
+use super::config::ScratchDirectory;
+use super::subject::{Acknowledgement, Era, Programs, Subject, gateway};
+use super::throughput::{append, median, run};
+use crate::report;
+
+/// The numbers of plugins.
+const PLUGIN_COUNTS: [usize; 4] = [1, 25, 200, 1_000];
+
+/// The tools of the plugin `time`.
+const TOOLS_PER_PLUGIN: usize = 2;
+
+/// Starts per round with everything cached.
+const CACHED_STARTS: usize = 5;
+
+/// Other servers, whose starts are measured for comparison.
+const OTHER_SERVERS: [Subject; 5] = [
+    Subject::Rmcp(Era::Handshake),
+    Subject::Everything,
+    Subject::FastMcp,
+    Subject::Act(Acknowledgement::Delayed),
+    Subject::HyperMcp,
+];
+
+/// The Rust plugins of the first start, with the number of their tools.
+const RUST_PLUGINS: [&str; 5] = ["fetch", "filesystem", "memory", "sequential-thinking", "time"];
+
+/// The tools of the Rust plugins.
+const RUST_PLUGIN_TOOLS: usize = 27;
+
+/// The Python plugin of the first start.
+const PYTHON_PLUGIN: &str = "statistics";
+
+/// The tools of the Python plugin.
+const PYTHON_PLUGIN_TOOLS: usize = 3;
+
+/// A server to start.
+struct StartCase {
+    name: String,
+    /// The number of plugins, for the gateway.
+    plugins: Option<usize>,
+    command: Command,
+    /// The last tool, and the number of tools, of a complete list.
+    tool: String,
+    tools: usize,
+    rounds: Vec<Value>,
+}
+
+impl StartCase {
+    fn measure(&mut self, binaries: &Binaries, starts: usize) -> Result<()> {
+        let mut command = Command::new(&binaries.load);
+        command.args(["cold", "--runs", &starts.to_string(), "--patience", "120"]);
+        command.args(["--tool", &self.tool, "--tools", &self.tools.to_string(), "--"]);
+        self.rounds.push(run(append(&mut command, &self.command))?);
+        Ok(())
+    }
+
+    fn entry(&self) -> Value {
+        let middle = |key: &str| median(self.rounds.iter().filter_map(|one| one[key].as_f64()).collect());
+        let ms = |key: &str| middle(key).map(|us| us / 1e3);
+        json!({
+            "name": self.name,
+            "plugins": self.plugins,
+            "initialize_ms": ms("initialize_us"),
+            "first_list_ms": ms("first_list_us"),
+            "complete_list_ms": ms("complete_list_us"),
+            "resident_kib": middle("resident_kib"),
+        })
+    }
+}
+
+/// Measures all starts.
+pub(super) fn all(programs: Programs<'_>, rounds: usize) -> Result<Value> {
+    let Programs { binaries, scratch, .. } = programs;
+    let mut cases = cached_cases(programs)?;
+    // The first start compiles, and the others warm up the cache of the disk.
+    let mut failed = Vec::new();
+    for case in &mut cases {
+        match case.measure(binaries, 1) {
+            Err(error) if case.plugins.is_none() => failed.push((case.name.clone(), error)),
+            measured => measured?,
+        }
+        case.rounds.clear();
+    }
+    for (name, error) in failed {
+        report::note(&format!("left out: {name}: {error:#}"));
+        cases.retain(|case| case.name != name);
+    }
+    for round in 0..rounds {
+        report::note(&format!("starts: round {} of {rounds}", round + 1));
+        let count = cases.len();
+        cases.rotate_left(round % count);
+        for case in &mut cases {
+            case.measure(binaries, CACHED_STARTS)?;
+        }
+        cases.rotate_right(round % count);
+    }
+    let mut first = first_cases(binaries, scratch)?;
+    for round in 0..rounds {
+        report::note(&format!("starts with an empty cache: round {} of {rounds}", round + 1));
+        for case in &mut first {
+            scratch.clear_first_start_cache()?;
+            case.measure(binaries, 1)?;
+        }
+    }
+    let entries = |cases: &[StartCase]| cases.iter().map(StartCase::entry).collect::<Vec<_>>();
+    Ok(json!({ "cached": entries(&cases), "empty_cache": entries(&first) }))
+}
+
+fn cached_cases(programs: Programs<'_>) -> Result<Vec<StartCase>> {
+    let mut cases = Vec::new();
+    for count in PLUGIN_COUNTS {
+        let config = programs.scratch.times(programs.binaries, count)?;
+        cases.push(StartCase {
+            name: if count == 1 { "1 plugin".to_owned() } else { format!("{count} plugins") },
+            plugins: Some(count),
+            command: gateway(programs.binaries, &config, &["--stdio"]),
+            tool: format!("time{}_get_current_time", count - 1),
+            tools: count * TOOLS_PER_PLUGIN,
+            rounds: Vec::new(),
+        });
+    }
+    for subject in OTHER_SERVERS {
+        let Some(command) = subject.stdio(programs)? else { continue };
+        let name = subject.name();
+        let tool = if subject == Subject::HyperMcp { "bench-echo" } else { "echo" }.to_owned();
+        cases.push(StartCase { name, plugins: None, command, tool, tools: 1, rounds: Vec::new() });
+    }
+    Ok(cases)
+}
+
+fn first_cases(binaries: &Binaries, scratch: &ScratchDirectory) -> Result<Vec<StartCase>> {
+    let case = |name: &str, config: PathBuf, tool: &str, tools, plugins| StartCase {
+        name: name.to_owned(),
+        plugins: Some(plugins),
+        command: gateway(binaries, &config, &["--stdio"]),
+        tool: tool.to_owned(),
+        tools,
+        rounds: Vec::new(),
+    };
+    let config = scratch.first_start(binaries, "rust", &RUST_PLUGINS)?;
+    let mut cases = vec![case(
+        "5 Rust plugins, empty cache",
+        config,
+        "time_get_current_time",
+        RUST_PLUGIN_TOOLS,
+        RUST_PLUGINS.len(),
+    )];
+    if binaries.dist.join(format!("{PYTHON_PLUGIN}.wasm")).is_file() {
+        let config = scratch.first_start(binaries, "python", &[PYTHON_PLUGIN])?;
+        cases.push(case(
+            "1 Python plugin, empty cache",
+            config,
+            "statistics_describe",
+            PYTHON_PLUGIN_TOOLS,
+            1,
+        ));
+    } else {
+        report::note("left out: the first start of a Python plugin: it isn't built");
+    }
+    Ok(cases)
+}
