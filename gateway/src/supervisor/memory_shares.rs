@@ -42,7 +42,7 @@ mod tests {
             assert_eq!((guests, requests, responses), (memory / 2, memory / 8, memory / 8));
             let waiting = questions + streams + subscriptions;
             assert!(guests + requests + responses + waiting <= memory - memory / 6, "{memory}");
-            assert!(waiting >= 5 << 20 && waiting <= 160 << 20, "{memory}: {waiting}");
+            assert!((5 << 20..=160 << 20).contains(&waiting), "{memory}: {waiting}");
         }
     }
 }
