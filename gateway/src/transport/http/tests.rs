@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use moongate_config::{BearerToken, Secret, WebOrigin};
+use moongate_config::{BearerToken, OAuthConfig, Secret, WebOrigin};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -26,6 +26,7 @@ fn config() -> HttpConfig {
     HttpConfig {
         listen: "127.0.0.1:0".parse().unwrap(),
         tokens: Vec::new(),
+        oauth: OAuthConfig::default(),
         unreadable_tokens: 0,
         allowed_hosts: Vec::new(),
         allowed_origins: vec![WebOrigin::parse("https://app.example").unwrap()],
