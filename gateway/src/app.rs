@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use moongate_auth::{Authenticator, WallClock};
 use moongate_config::Config;
 use moongate_protocol::dispatch::StartupGate;
 use moongate_protocol::mcp::{CacheScope, Identity, ProtocolOptions, RandomnessError, SealingKey};
@@ -79,7 +80,7 @@ pub enum AppStartError {
         principal: Arc<str>,
     },
     /// A configured token can't be read, so no caller could present it.
-    #[error("can't read the tokens in `[http.auth]`")]
+    #[error("can't read the secrets in `[http.auth]`")]
     UnreadableTokens,
     /// The Wasm host can't be started, or a required plugin can't be loaded.
     #[error(transparent)]
@@ -98,7 +99,7 @@ impl AppStartError {
             Self::Bind(error) => Some(error.hint()),
             Self::Admin(error) => Some(error.hint()),
             Self::Unauthenticated(address) => Some(format!(
-                "set `listen = \"127.0.0.1:{}\"` in `[http]`, or add tokens in `[http.auth]`",
+                "set `listen = \"127.0.0.1:{}\"` in `[http]`, or add tokens or issuers in `[http.auth]`",
                 address.port()
             )),
             Self::WeakToken { .. } => Some("generate one with `openssl rand -hex 32`".to_owned()),
@@ -171,7 +172,11 @@ impl App {
             let ending = ending.clone();
             let trace = trace.clone();
             let metrics = Arc::clone(&metrics);
-            tokio::spawn(async move { bound.serve(server, &http, trace, metrics, ending).await })
+            let ca_file = config.ca_file.clone();
+            tokio::spawn(async move {
+                let authenticator = Authenticator::start(&http, ca_file, WallClock::default()).await;
+                bound.serve(server, &http, authenticator, trace, metrics, ending).await
+            })
         });
         let mut restore = None;
         let stdio = stdio.map(|streams| {

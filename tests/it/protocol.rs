@@ -11,6 +11,8 @@ mod http_exhaustion;
 mod http_memory;
 mod json_rpc;
 mod legacy_sse;
+mod oauth;
+mod oauth_issuers;
 pub(crate) mod questions;
 mod questions_stateless;
 mod resumable_streams;

@@ -20,6 +20,7 @@ use crate::server::Server;
 
 mod conformance;
 mod inspector;
+mod oauth;
 mod official;
 mod page;
 mod python;
@@ -33,11 +34,12 @@ use table::ClientTable;
 type Suite = (&'static str, fn(&Project, &mut ClientTable) -> Result<SuiteOutcome>);
 
 /// All suites.
-const SUITES: [Suite; 6] = [
+const SUITES: [Suite; 7] = [
     ("typescript", typescript::run),
     ("python", python::run),
     ("rust", rust::run),
     ("inspector", inspector::run),
+    ("oauth", oauth::run),
     ("official", |project, _| official::run(project)),
     ("conformance", |project, _| conformance::run(project)),
 ];

@@ -37,7 +37,7 @@ Verbs:
   demo [--stdio]         build the gateway and the plugins, then serve `gateway.toml` over HTTP (or stdio)
   test [--fast]          run everything that CI runs; --fast skips clippy, docs, cargo-deny and the interop tests
   interop [suite…]       test the built gateway with real MCP clients; suites: typescript, python, rust, inspector,
-                         official, conformance
+                         oauth, official, conformance
   build-plugins          build all guests and copy them to `plugins/dist/<name>.wasm`; JavaScript and Python guests
                          need npm and Python
   terminal-svg           redraw `docs/terminal.svg`, the terminal in the README, with the built gateway

@@ -46,6 +46,9 @@ pub use report::{ConfigSource, RenderStyle, render_diagnostics, resolved_config}
 pub use sections::admin::{AdminConfig, admin_listener};
 pub use sections::gateway::{WatchConfig, WiderGrantsPolicy};
 pub use sections::http::{BearerToken, HttpConfig};
+pub use sections::oauth::{
+    IntrospectionConfig, IssuerConfig, KeyLocation, OAuthConfig, ProtectedResource, is_secure_url,
+};
 pub use spec::json_schema as schema;
 pub use spec::{keys, reference};
 
@@ -72,7 +75,7 @@ pub struct Config {
     pub cache: PathBuf,
     /// The directory for plugins' state. `None` keeps state in memory.
     pub state: Option<PathBuf>,
-    /// A CA bundle that plugins' requests trust in addition to the system trust store.
+    /// A CA bundle that plugins' requests and requests to issuers trust in addition to the system trust store.
     pub ca_file: Option<PathBuf>,
     /// The system's certificate stores that environment variables name.
     pub certificates: Vec<PathBuf>,
@@ -88,6 +91,8 @@ pub struct Config {
     pub plugins: Vec<Arc<PluginConfig>>,
     /// Files that secrets were read from. No plugin may access them.
     pub secret_files: Vec<PathBuf>,
+    /// Files with the keys of issuers. No plugin may write to them.
+    pub key_files: Vec<PathBuf>,
     /// Secrets to redact from the trace, without duplicates: those that the file refers to, and other values that the
     /// gateway passes on under the name of a secret.
     pub secrets: Vec<Secret>,

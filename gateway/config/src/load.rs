@@ -10,6 +10,7 @@ use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
 
 use super::model::Diagnostic;
+use super::model::diagnostic::quoted;
 use super::read::{ConfigReader, DisclosedValue, Environment, TomlTable, paths};
 use super::report::ConfigSource;
 use super::report::redact::{redact, redact_invalid, scrub};
@@ -183,6 +184,7 @@ fn read_sections(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>, file: Path
         sealing_key: read_sealing_key(reader, &gateway),
         plugins: read_plugins(reader, root, &defaults).into_iter().map(Arc::new).collect(),
         secret_files: std::mem::take(&mut reader.secret_files),
+        key_files: std::mem::take(&mut reader.key_files),
         secrets: std::mem::take(&mut reader.secrets),
         source_text: Secret::new(reader.source),
         file,
@@ -200,6 +202,13 @@ fn check_disclosed(reader: &mut ConfigReader<'_>, config: &Config) {
         }
         if let Some(token) = config.http.tokens.iter().find(|token| discloses(&token.token)) {
             let message = format!("this would {action} the gateway's own token `{}`", token.principal);
+            let problem = Diagnostic::error(message).with_span(span.clone());
+            reader.report(problem.with_hint("use a different secret for this plugin"));
+        }
+        let mut clients = config.http.oauth.client_secrets();
+        if let Some((issuer, _)) = clients.find(|(_, secret)| discloses(secret)) {
+            let message =
+                format!("this would {action} the gateway's own client secret at {}", quoted(issuer));
             let problem = Diagnostic::error(message).with_span(span);
             reader.report(problem.with_hint("use a different secret for this plugin"));
         }

@@ -277,6 +277,10 @@ fn protected_paths(config: &Config) -> Vec<ProtectedPath> {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         all.push(ProtectedPath::new(format!("the secret file {}", quoted(&name)), file, FromReading));
     }
+    for file in &config.key_files {
+        // Anyone who can change it can issue tokens.
+        all.push(ProtectedPath::new("the keys of an issuer".to_owned(), file, FromWriting));
+    }
     for plugin in &config.plugins {
         let what = format!("the component of the plugin `{}`", plugin.id);
         all.push(ProtectedPath::new(what, &plugin.source, FromWriting));

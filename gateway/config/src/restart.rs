@@ -4,7 +4,7 @@
 //! Plugins change while the gateway runs, but it keeps the addresses, tokens, key and directories that it started with.
 //! New grants must not reach these, even if the new file contains others.
 
-use super::{Config, Diagnostic, HttpConfig, PluginConfig, Secret, protected_paths};
+use super::{Config, Diagnostic, HttpConfig, OAuthConfig, PluginConfig, Secret, protected_paths};
 
 impl Config {
     /// The keys that differ in `new` and need a restart, such as `http.listen`, without their values. `self` is the
@@ -31,6 +31,7 @@ impl Config {
             sealing_key,
             plugins: _,
             secret_files: _,
+            key_files: _,
             secrets: _,
             source_text: _,
         } = self;
@@ -58,7 +59,8 @@ impl Config {
         let pending = self.needs_restart(new);
         let is_pending = |key: &str| pending.iter().any(|pending| pending == key);
         let mut kept = Self { plugins: new.plugins.clone(), secret_files: Vec::new(), ..self.clone() };
-        if is_pending("http.auth.tokens") || is_pending("gateway.sealing_key") {
+        let secrets = ["http.auth.tokens", "http.auth.issuers", "gateway.sealing_key"];
+        if secrets.into_iter().any(is_pending) {
             kept.secret_files.clone_from(&self.secret_files);
         }
         let mut problems = protected_paths::check(&kept);
@@ -72,6 +74,11 @@ impl Config {
                     Diagnostic::error(message).with_span(plugin.span.clone())
                 }),
             );
+            let mut clients = self.http.oauth.client_secrets();
+            if let Some((issuer, _)) = clients.find(|(_, secret)| is_disclosed_to(secret, plugin)) {
+                let message = format!("this would give the plugin the gateway's client secret at `{issuer}`");
+                problems.push(Diagnostic::error(message).with_span(plugin.span.clone()));
+            }
             if self.sealing_key.as_ref().is_some_and(|key| is_disclosed_to(key, plugin)) {
                 let message = "this would give the plugin the gateway's sealing key";
                 problems.push(Diagnostic::error(message).with_span(plugin.span.clone()));
@@ -84,10 +91,11 @@ impl Config {
 
 impl HttpConfig {
     /// Every key, and whether it differs.
-    fn changed_keys(&self, new: &Self) -> [(&'static str, bool); 13] {
+    fn changed_keys(&self, new: &Self) -> [(&'static str, bool); 16] {
         let Self {
             listen,
             tokens,
+            oauth: OAuthConfig { resource, scopes, issuers },
             unreadable_tokens: unread_tokens,
             allowed_hosts,
             allowed_origins,
@@ -118,6 +126,9 @@ impl HttpConfig {
             ("http.max_connections", *max_connections != new.max_connections),
             ("http.trusted_proxies", *trusted_proxies != new.trusted_proxies),
             ("http.auth.tokens", !same_tokens),
+            ("http.auth.resource", *resource != new.oauth.resource),
+            ("http.auth.scopes", *scopes != new.oauth.scopes),
+            ("http.auth.issuers", *issuers != new.oauth.issuers),
         ]
     }
 }

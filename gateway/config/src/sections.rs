@@ -5,5 +5,6 @@ pub(crate) mod gateway;
 pub(crate) mod http;
 mod item_filter;
 pub(crate) mod limits;
+pub(crate) mod oauth;
 pub(crate) mod plugin;
 pub(crate) mod settings;

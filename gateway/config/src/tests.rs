@@ -81,6 +81,7 @@ fn reads_every_key() {
         sealing_key,
         plugins,
         secret_files,
+        key_files,
         secrets,
         source_text: _,
     } = config;
@@ -109,6 +110,25 @@ fn reads_every_key() {
         ["10.0.0.7/32", "fd00::/8"]
     );
     assert_eq!((&*http.tokens[0].principal, http.tokens[0].token.expose().len()), ("ci", 32));
+    let OAuthConfig { resource, scopes, issuers } = &http.oauth;
+    assert_eq!(&*resource.as_ref().unwrap().text, "https://gateway.example/mcp");
+    assert_eq!(scopes, &["mcp:use"]);
+    let [remote, local] = issuers.as_slice() else { panic!("two issuers") };
+    assert_eq!(
+        (&*remote.issuer, remote.audiences.as_slice()),
+        ("https://auth.example", &["api://gateway".to_owned()][..])
+    );
+    assert_eq!(remote.keys, KeyLocation::Address("https://auth.example/keys".parse().unwrap()));
+    let introspection = remote.introspection.as_ref().unwrap();
+    assert_eq!(introspection.endpoint.as_ref().unwrap().as_str(), "https://auth.example/introspect");
+    assert_eq!((&*introspection.client_id, introspection.client_secret.expose().len()), ("gateway", 32));
+    assert_eq!(remote.name_claim.as_deref(), Some("email"));
+    assert_eq!(
+        (local.audiences.as_slice(), &local.name_claim),
+        (&["https://gateway.example/mcp".to_owned()][..], &None)
+    );
+    assert_eq!(local.keys, KeyLocation::File(goldens_dir().join("files/jwks.json")));
+    assert_eq!(key_files, [goldens_dir().join("files/jwks.json")]);
 
     let [time, another] = plugins.as_slice() else { panic!("two plugins") };
     assert_eq!((time.reload, another.reload), (ReloadPolicy::Pinned, ReloadPolicy::Live));

@@ -3,12 +3,13 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use crate::names::Principal;
+use crate::names::{Principal, TokenSubject};
 
 /// The prefix of an IPv6 address that identifies one peer. A peer usually has all addresses of such a network.
 const PEER_PREFIX: u128 = !0 << 64;
 
-/// The caller that a request counts for: its token or, without tokens, its address.
+/// The caller that a request counts for: its token's name or subject or, without tokens, its
+/// address.
 ///
 /// Rights belong to a [`Principal`], shares of budgets to a caller: all anonymous callers have the same rights, but one
 /// address must not use up what the others need.
@@ -18,6 +19,8 @@ pub enum Caller {
     Local,
     /// The holder of the bearer token with this name.
     Named(Arc<str>),
+    /// A subject of an OAuth issuer.
+    Subject(Arc<TokenSubject>),
     /// An anonymous peer at this address. Different loopback addresses are one peer, because a client that connects to
     /// `localhost` may use either family.
     Address(IpAddr),
@@ -33,6 +36,7 @@ impl Caller {
         match principal {
             Principal::Local => Self::Local,
             Principal::Named(name) => Self::Named(Arc::clone(name)),
+            Principal::Subject(subject) => Self::Subject(Arc::clone(subject)),
             Principal::Anonymous => Self::from_address(address),
         }
     }
@@ -43,6 +47,7 @@ impl Caller {
         match self {
             Self::Local => Principal::Local,
             Self::Named(name) => Principal::Named(Arc::clone(name)),
+            Self::Subject(subject) => Principal::Subject(Arc::clone(subject)),
             Self::Address(_) => Principal::Anonymous,
         }
     }

@@ -11,6 +11,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::text::{is_hidden, is_hidden_in_uri, quotable};
 
+mod token_subject;
+
+pub use token_subject::TokenSubject;
+
 /// The number of hexadecimal digits that identify a shortened public name.
 const DIGEST_SUFFIX_DIGITS: usize = 8;
 
@@ -377,6 +381,8 @@ pub enum Principal {
     Anonymous,
     /// The holder of the bearer token with this name.
     Named(Arc<str>),
+    /// A subject of an OAuth issuer.
+    Subject(Arc<TokenSubject>),
 }
 
 impl Principal {
@@ -386,6 +392,7 @@ impl Principal {
         match self {
             Self::Local | Self::Anonymous => None,
             Self::Named(name) => Some(name),
+            Self::Subject(subject) => Some(subject.name()),
         }
     }
 }
@@ -396,6 +403,7 @@ impl fmt::Display for Principal {
             Self::Local => f.write_str("local"),
             Self::Anonymous => f.write_str("anonymous"),
             Self::Named(name) => f.write_str(name),
+            Self::Subject(subject) => f.write_str(subject.name()),
         }
     }
 }

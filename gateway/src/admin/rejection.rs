@@ -59,7 +59,9 @@ fn message(rejection: Rejection) -> String {
             "the body must be JSON; send `{}` with `Content-Type: application/json`".to_owned()
         }
         Rejection::MissingToken
-        | Rejection::UnknownToken
+        | Rejection::InvalidToken(_)
+        | Rejection::InsufficientScope
+        | Rejection::IssuerUnavailable
         | Rejection::Method(_)
         | Rejection::ContentEncoding
         | Rejection::Accept

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum};
-use moongate_config::{Environment, LoadedConfig, ProcessEnvironment};
+use moongate_config::{Environment, HttpConfig, LoadedConfig, ProcessEnvironment};
 use serde_json::json;
 use url::Url;
 
@@ -116,6 +116,12 @@ impl Client {
             return Err(CommandError::new(ExitKind::Usage).message(message, Some(hint)));
         }
         if self.http {
+            let HttpConfig { oauth, .. } = &gateway.http;
+            if let Some(resource) = oauth.resource.as_ref().filter(|_| !oauth.issuers.is_empty()) {
+                // The host gets an access token itself.
+                let url = resource.text.to_string();
+                return Ok(GatewayConnection::Http { url, token: TokenRequirement::None });
+            }
             let token = if gateway.http.requires_tokens() {
                 TokenRequirement::Needed
             } else {

@@ -64,6 +64,7 @@ fn text(changed: &[&str], failed: &[&str], restart: &[&str]) -> String {
 /// The consequences worth mentioning of a change that needs a restart.
 fn restart_consequence(key: &str) -> &'static str {
     match key {
+        "http.auth.issuers" => "; the old issuers work until then",
         "http.auth.tokens" => "; the old tokens work until then",
         "http.listen" | "admin.listen" | "admin" => "; the old address is used until then",
         _ => "",

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::any;
+use moongate_auth::Authenticator;
 use moongate_config::HttpConfig;
 use moongate_protocol::server::Server;
 
@@ -96,16 +97,17 @@ impl BoundEndpoint {
     }
 
     /// Serves until shutdown, then lets requests finish until the time is up; idle connections are closed earlier.
-    /// Returns the number of busy connections that were dropped. `trace` records every message.
+    /// Returns the number of busy connections that were dropped. `authenticator` verifies the tokens of requests, and `trace` records every message.
     pub async fn serve(
         self,
         server: Arc<Server>,
         config: &HttpConfig,
+        authenticator: Authenticator,
         trace: Option<Trace>,
         metrics: Arc<Metrics>,
         ending: TransportShutdown,
     ) -> usize {
-        let endpoint = Arc::new(Endpoint::new(server, config, self.address(), trace, metrics));
+        let endpoint = Arc::new(Endpoint::new(server, config, authenticator, self.address(), trace, metrics));
         let mut router = Router::new();
         // Some clients and proxies add a slash.
         for slash in ["", "/"] {

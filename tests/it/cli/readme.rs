@@ -19,7 +19,7 @@ use page::Page;
 use session::{NOT_RUN, Session};
 
 /// The pages whose commands are run.
-const PAGES: [&str; 3] = ["README.md", "docs/plugins.md", "docs/operations.md"];
+const PAGES: [&str; 4] = ["README.md", "docs/plugins.md", "docs/operations.md", "docs/network.md"];
 
 /// Runs the commands of one page, and writes the files that the page tells the reader to write.
 fn follow(file: &str) {
@@ -108,6 +108,9 @@ fn check_accepts_every_configuration_example() {
             if let Some(file) = line.strip_prefix("source = \"").and_then(|rest| rest.strip_suffix('"')) {
                 workspace.write(file, fs::read(component("time")).unwrap());
             }
+        }
+        for rest in block.text.split("{ file = \"").skip(1) {
+            workspace.write(rest.split('"').next().unwrap(), "a-secret-of-some-length");
         }
         let output = workspace.run(&["check"]);
         assert!(output.status.success(), "{}: {}", block.place, String::from_utf8_lossy(&output.stderr));

@@ -6,6 +6,7 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "tests pass `json!` literals by value")]
 
+mod authorization_server;
 mod broken_plugin;
 mod client_progress;
 mod http;
@@ -18,6 +19,7 @@ mod tables;
 mod test_server;
 mod workspace;
 
+pub use authorization_server::{AuthorizationServer, IssuerBehaviour, SigningKey, seconds_from_now};
 pub use broken_plugin::{BrokenPlugin, MAX_FILE_SIZE, TAKEN_TOOL};
 pub use client_progress::{ClientProgress, FailureGuard};
 pub use http::{Admin, Event, EventStream, Http, Reply};

@@ -66,7 +66,21 @@ struct State {
     requests: Mutex<Vec<ReceivedRequest>>,
     /// Headers and bodies, by path.
     pages: Mutex<BTreeMap<String, (String, Vec<u8>)>>,
+    handlers: Mutex<BTreeMap<String, PageHandler>>,
     ended: AtomicBool,
+}
+
+/// The status and the body of a response.
+type PageAnswer = (&'static str, String);
+
+/// Computes the response to a request.
+#[derive(Clone)]
+struct PageHandler(Arc<dyn Fn(&ReceivedRequest) -> PageAnswer + Send + Sync>);
+
+impl std::fmt::Debug for PageHandler {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("PageHandler")
+    }
 }
 
 trait Stream: Read + Write + Send {}
@@ -180,6 +194,19 @@ impl TestServer {
         pages.insert(path.to_owned(), (headers, body.into()));
     }
 
+    /// Answers requests to a path with what `handler` returns: a status such as `200 OK`, and a body.
+    ///
+    /// # Panics
+    /// If a connection thread panicked.
+    pub fn handle(
+        &self,
+        path: &str,
+        handler: impl Fn(&ReceivedRequest) -> (&'static str, String) + Send + Sync + 'static,
+    ) {
+        let mut handlers = self.state.handlers.lock().expect("no connection panics while it holds this");
+        handlers.insert(path.to_owned(), PageHandler(Arc::new(handler)));
+    }
+
     /// The number of connections so far.
     #[must_use]
     pub fn connections(&self) -> usize {
@@ -245,7 +272,13 @@ fn serve_connection(state: &State, connection: usize, stream: Box<dyn Stream>) -
         let request = ReceivedRequest { connection, head, body: String::from_utf8_lossy(&body).into_owned() };
         state.requests.lock().expect("no connection panics while it holds this").push(request.clone());
         let page = state.pages.lock().expect("no connection panics while it holds this").get(&path).cloned();
+        let handler =
+            state.handlers.lock().expect("no connection panics while it holds this").get(&path).cloned();
         let keep_open = match page {
+            None if let Some(PageHandler(handler)) = handler => {
+                let (status, body) = handler(&request);
+                respond(&mut stream, &request, status, "", body.as_bytes())?
+            }
             Some((headers, body)) => respond(&mut stream, &request, "200 OK", &headers, &body)?,
             None => respond_to_path(&mut stream, &path, &request)?,
         };

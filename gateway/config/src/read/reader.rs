@@ -34,6 +34,8 @@ pub(crate) struct ConfigReader<'a> {
     pub(crate) loading_problems: Vec<Diagnostic>,
     /// The files that secrets were read from.
     pub(crate) secret_files: Vec<PathBuf>,
+    /// The files with the keys of issuers.
+    pub(crate) key_files: Vec<PathBuf>,
     /// Every secret to redact from the trace.
     pub(crate) secrets: Vec<Secret>,
     /// Every file that was examined, and every directory that can't be used.
@@ -171,6 +173,7 @@ impl<'a> ConfigReader<'a> {
             http_problems: Vec::new(),
             loading_problems: Vec::new(),
             secret_files: Vec::new(),
+            key_files: Vec::new(),
             secrets: Vec::new(),
             files: BTreeSet::from([file.to_owned()]),
             disclosed: Vec::new(),

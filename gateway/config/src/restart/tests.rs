@@ -54,6 +54,13 @@ const CHANGES: &[(&str, &str, bool)] = &[
     ("http.max_connections", "99", true),
     ("http.trusted_proxies", "['10.0.0.7']", true),
     ("http.auth.tokens", "[{ name = 'ci', token = { env = 'TOKEN' } }]", true),
+    ("http.auth.resource", "'https://gateway.example/mcp'", true),
+    ("http.auth.scopes", "['mcp']", true),
+    (
+        "http.auth.issuers",
+        "[{ issuer = 'https://auth.example' }]\nhttp.auth.resource = 'https://gateway.example/mcp'",
+        true,
+    ),
 ];
 
 #[test]
@@ -81,7 +88,10 @@ fn every_key_needs_a_restart_or_takes_effect() {
     assert_eq!(empty.needs_restart(&empty), [""; 0]);
     for (key, value, restart) in CHANGES {
         let changed = config(Path::new("/etc/moongate"), &format!("{key} = {value}"));
-        let expected = if *restart { vec![(*key).to_owned()] } else { Vec::new() };
+        let mut expected = if *restart { vec![(*key).to_owned()] } else { Vec::new() };
+        if *key == "http.auth.issuers" {
+            expected.insert(0, "http.auth.resource".to_owned()); // issuers need it
+        }
         assert_eq!(empty.needs_restart(&changed), expected, "{key}");
         assert_eq!(changed.needs_restart(&empty), expected, "{key}");
     }

@@ -13,6 +13,7 @@ use url::Host;
 use crate::model::diagnostic::quoted;
 use crate::model::{Diagnostic, Secret, WebOrigin, parse_host};
 use crate::read::{ConfigReader, TomlString, TomlTable};
+use crate::sections::oauth::{OAuthConfig, read_oauth};
 
 /// The shortest token, in characters. A shorter one could be guessed.
 const MIN_TOKEN_CHARS: usize = 16;
@@ -20,12 +21,14 @@ const MIN_TOKEN_CHARS: usize = 16;
 /// The HTTP endpoint.
 #[derive(Debug, Clone)]
 pub struct HttpConfig {
-    /// The address to listen on. A non-loopback address needs `tokens`.
+    /// The address to listen on. A non-loopback address needs authentication.
     pub listen: SocketAddr,
-    /// The tokens of callers. If there are none and no `unreadable_tokens`, anyone who can reach the address can call the
-    /// gateway.
+    /// The tokens of callers. If there are none, no issuers and no `unreadable_tokens`, anyone who can reach the address
+    /// can call the gateway.
     pub tokens: Vec<BearerToken>,
-    /// The number of tokens whose variable or file can't be read. HTTP can't be served then, see
+    /// OAuth: the issuers of access tokens.
+    pub oauth: OAuthConfig,
+    /// The number of tokens and client secrets whose variable or file can't be read. HTTP can't be served then, see
     /// [`LoadedConfig::require_http`](crate::LoadedConfig::require_http).
     pub unreadable_tokens: usize,
     /// Hosts that requests may be addressed to, in addition to loopback names and the listening address.
@@ -68,6 +71,7 @@ impl Default for HttpConfig {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8931)),
             tokens: Vec::new(),
+            oauth: OAuthConfig::default(),
             unreadable_tokens: 0,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
@@ -88,7 +92,7 @@ impl HttpConfig {
     /// Reports whether callers need a token.
     #[must_use]
     pub fn requires_tokens(&self) -> bool {
-        !self.tokens.is_empty() || self.unreadable_tokens > 0
+        !self.tokens.is_empty() || !self.oauth.issuers.is_empty() || self.unreadable_tokens > 0
     }
 
     /// Reports whether anyone on the network could call the gateway: the address isn't loopback and no token is
@@ -133,11 +137,13 @@ pub(crate) fn read_http(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>) -> 
     let is_local = listen.is_none_or(|listen| listen.ip().to_canonical().is_loopback());
     let reachable = if is_local { Reachability::Locally } else { Reachability::Remotely };
     let auth = reader.table(&table, "auth");
-    let tokens = auth.map(|auth| read_tokens(reader, &auth, reachable)).unwrap_or_default();
+    let tokens = auth.as_ref().map(|auth| read_tokens(reader, auth, reachable)).unwrap_or_default();
+    let oauth = auth.as_ref().map(|auth| read_oauth(reader, auth)).unwrap_or_default();
     let http = HttpConfig {
         listen: listen.unwrap_or(default.listen),
         unreadable_tokens: reader.http_problems.len(),
         tokens,
+        oauth,
         allowed_hosts: read_checked(reader, &table, "allowed_hosts", host),
         allowed_origins: read_checked(reader, &table, "allowed_origins", origin),
         max_body: reader.size(&table, "max_body", default.max_body),
@@ -156,7 +162,7 @@ pub(crate) fn read_http(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>) -> 
     };
     if let Some(text) = written
         && http.is_open_without_tokens(http.listen)
-        && !mentions_tokens(&table)
+        && !mentions_credentials(&table)
     {
         let problem = Diagnostic::error("a non-loopback address needs authentication").with_span(text.span);
         reader.report(problem.with_hint(format!(
@@ -291,10 +297,12 @@ fn check_token(reader: &mut ConfigReader<'_>, token: &Secret, span: &Range<usize
     reader.report(problem.with_span(span.clone()).with_hint("generate one with `openssl rand -hex 32`"));
 }
 
-/// Reports whether the file has tokens, valid or not.
-fn mentions_tokens(http: &TomlTable<'_>) -> bool {
-    let tokens = http.get("auth").and_then(|auth| auth.inner.get("tokens").cloned());
-    tokens.is_some_and(|tokens| !tokens.get_ref().as_array().is_some_and(|tokens| tokens.is_empty()))
+/// Reports whether the file has tokens or issuers, valid or not.
+fn mentions_credentials(http: &TomlTable<'_>) -> bool {
+    ["tokens", "issuers"].iter().any(|name| {
+        let entries = http.get("auth").and_then(|auth| auth.inner.get(*name).cloned());
+        entries.is_some_and(|all| !all.get_ref().as_array().is_some_and(|all| all.is_empty()))
+    })
 }
 
 /// Parses an address as on the command line, where `localhost` or an empty host stands for the loopback address.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_util::stream::{self, Stream, StreamExt as _};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 use crate::caller::Caller;
 use crate::caller_budget::BudgetShare;
@@ -109,6 +109,14 @@ impl EventStream {
         lifetime: StreamLifetime,
     ) -> Self {
         Self { stream: Box::pin(stream), lifetime }
+    }
+
+    /// The same stream, which ends at this time at the latest. `None` means that there is no limit.
+    #[must_use]
+    pub fn ending_at(self, end: Option<Instant>) -> Self {
+        let Some(end) = end else { return self };
+        let Self { stream, lifetime } = self;
+        Self { stream: Box::pin(stream.take_until(Box::pin(sleep_until(end)))), lifetime }
     }
 
     /// The same stream; `inspect` sees each event as it passes.

@@ -143,6 +143,7 @@ impl Reconciler {
         let needs_restart = desired.started.needs_restart(config);
         for key in needs_restart.iter().filter(|key| !desired.needs_restart.contains(key)) {
             let stays = match key.as_str() {
+                "http.auth.issuers" => "the earlier issuers stay",
                 "http.auth.tokens" => "the earlier tokens stay",
                 _ => "the earlier value stays",
             };

@@ -1,60 +1,110 @@
-//! Authentication: bearer tokens and their principals.
+//! Authentication of requests: the bearer token in their header, and the metadata and challenges for OAuth clients.
 
-use std::sync::Arc;
+use axum::body::Body;
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderValue, Method, request};
+use axum::response::Response;
+use moongate_auth::{Authenticated, AuthenticationError, Authenticator, ResourceMetadata, TokenProblem};
+use moongate_config::HttpConfig;
+use moongate_model::caller::Caller;
+use moongate_model::names::Principal;
+use tokio::time::Instant;
 
-use axum::http::HeaderMap;
-use axum::http::header::AUTHORIZATION;
-use moongate_config::{BearerToken, HttpConfig};
-use moongate_model::names::{Digest, Principal};
-use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
-
+use crate::transport::http::MCP_PATH;
+use crate::transport::http::origin;
 use crate::transport::http::rejection::Rejection;
 
-/// The known tokens.
+/// The methods of the metadata.
+const METADATA_METHODS: &str = "GET, HEAD, OPTIONS";
+
+/// The caller of a request.
 #[derive(Debug)]
-pub(super) struct TokenAuthenticator {
-    /// The configuration has no tokens, so every caller is anonymous.
-    allows_anonymous: bool,
-    known: Vec<(Arc<str>, Digest)>,
+pub(super) struct RequestCaller {
+    pub(super) caller: Caller,
+    /// The time at which its token expires. Streams that stay open end then.
+    pub(super) token_ends: Option<Instant>,
 }
 
-impl TokenAuthenticator {
-    pub(super) fn new(config: &HttpConfig) -> Self {
-        let digest =
-            |token: &BearerToken| (Arc::clone(&token.principal), Digest::of(token.token.expose().as_bytes()));
-        // Unreadable tokens aren't the same as no tokens: no caller is admitted.
-        let allows_anonymous = !config.requires_tokens();
-        Self { allows_anonymous, known: config.tokens.iter().map(digest).collect() }
+/// Authenticates requests.
+#[derive(Debug)]
+pub(super) struct RequestAuthenticator {
+    authenticator: Authenticator,
+    /// `None` without OAuth.
+    metadata: Option<ResourceMetadata>,
+}
+
+impl RequestAuthenticator {
+    pub(super) fn new(config: &HttpConfig, authenticator: Authenticator) -> Self {
+        Self { authenticator, metadata: ResourceMetadata::new(&config.oauth, MCP_PATH) }
     }
 
-    /// The principal of the request's token.
-    ///
-    /// All digests are compared, in constant time, so that the duration reveals neither a token's length or content,
-    /// nor which token matched.
+    /// The holder of the request's token.
     ///
     /// # Errors
-    /// A token is required, and it is missing or unknown.
-    pub(super) fn principal(&self, headers: &HeaderMap) -> Result<Principal, Rejection> {
-        if self.allows_anonymous {
-            return Ok(Principal::Anonymous);
+    /// A token is required, and it is missing, not accepted, or can't be verified.
+    pub(super) async fn authenticate(&self, headers: &HeaderMap) -> Result<Authenticated, Rejection> {
+        if self.authenticator.allows_anonymous() {
+            return Ok(Authenticated { principal: Principal::Anonymous, valid_for: None });
         }
         let mut given = headers.get_all(AUTHORIZATION).iter();
         let (Some(value), None) = (given.next(), given.next()) else { return Err(Rejection::MissingToken) };
         let Some(token) = bearer(value.as_bytes()) else { return Err(Rejection::MissingToken) };
-        let digest = Digest::of(token);
-        let mut found = Choice::from(0);
-        let mut at = 0_u64;
-        for (index, (_, known)) in (0_u64..).zip(&self.known) {
-            let equal = known.as_bytes().ct_eq(digest.as_bytes());
-            at.conditional_assign(&index, equal);
-            found |= equal;
-        }
-        let holder = usize::try_from(at).ok().and_then(|at| self.known.get(at));
-        match holder {
-            Some((name, _)) if bool::from(found) => Ok(Principal::Named(Arc::clone(name))),
-            _ => Err(Rejection::UnknownToken),
-        }
+        self.authenticator.verify(token).await.map_err(|error| match error {
+            AuthenticationError::Refused(problem) => Rejection::InvalidToken(problem),
+            AuthenticationError::InsufficientScope => Rejection::InsufficientScope,
+            AuthenticationError::IssuerUnavailable => Rejection::IssuerUnavailable,
+        })
     }
+
+    /// The `WWW-Authenticate` header of a rejection.
+    ///
+    /// A challenge has a parameter at least (RFC 6750, 3), and an error only if a token was sent (3.1).
+    pub(super) fn challenge(&self, rejection: Rejection) -> Option<HeaderValue> {
+        let challenge = match (rejection, &self.metadata) {
+            (Rejection::MissingToken, None) => r#"Bearer realm="moongate""#.to_owned(),
+            (Rejection::MissingToken, Some(metadata)) => metadata.challenge(),
+            (Rejection::InvalidToken(problem), Some(metadata)) => metadata.invalid_token(problem),
+            (Rejection::InvalidToken(problem), None) => realm_challenge(problem),
+            (Rejection::InsufficientScope, metadata) => metadata.as_ref()?.insufficient_scope(),
+            (
+                Rejection::Host
+                | Rejection::Origin
+                | Rejection::Path
+                | Rejection::IssuerUnavailable
+                | Rejection::Method(_)
+                | Rejection::ContentType
+                | Rejection::ContentEncoding
+                | Rejection::Accept
+                | Rejection::BodyTooLarge(_)
+                | Rejection::BodyTimeout
+                | Rejection::IncompleteBody
+                | Rejection::Connections
+                | Rejection::RequestMemory,
+                _,
+            ) => return None,
+        };
+        HeaderValue::try_from(challenge).ok()
+    }
+
+    /// The answer to a request for the metadata, which needs no token. `None` if it is at another path.
+    pub(super) fn metadata(&self, head: &request::Parts) -> Option<Result<Response, Rejection>> {
+        let document = self.metadata.as_ref()?.document_at(head.uri.path())?;
+        Some(match head.method {
+            Method::OPTIONS => Ok(origin::preflight_response(head, METADATA_METHODS)),
+            Method::GET | Method::HEAD => {
+                let mut response = Response::new(Body::from(document.to_owned()));
+                response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+                Ok(response)
+            }
+            _ => Err(Rejection::Method(METADATA_METHODS)),
+        })
+    }
+}
+
+/// The challenge without OAuth.
+fn realm_challenge(problem: TokenProblem) -> String {
+    let description = problem.description();
+    format!(r#"Bearer realm="moongate", error="invalid_token", error_description="{description}""#)
 }
 
 /// The token of `Bearer <token>` (RFC 6750; the scheme in any case).

@@ -10,10 +10,13 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
-use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
+use axum::http::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, request};
 use axum::response::Response;
-use moongate_config::HttpConfig;
+use moongate_auth::{Authenticated, Authenticator};
+use moongate_config::{HttpConfig, parse_host};
 use moongate_model::caller::Caller;
 use moongate_model::names::Principal;
 use moongate_protocol::server::{
@@ -21,9 +24,10 @@ use moongate_protocol::server::{
     SseEvent,
 };
 use moongate_system::background;
+use tokio::time::Instant;
 
 use crate::metrics::Metrics;
-use crate::transport::http::auth::TokenAuthenticator;
+use crate::transport::http::auth::{RequestAuthenticator, RequestCaller};
 use crate::transport::http::body::{self, AcceptedTypes, MessageBody, ResponseFormat};
 use crate::transport::http::connections::ConnectionHandle;
 use crate::transport::http::failed_tokens::FailedTokens;
@@ -44,7 +48,7 @@ const SESSION_HEADER: &str = "mcp-session-id";
 pub(super) struct Endpoint {
     pub(super) server: Arc<Server>,
     origins: OriginPolicy,
-    tokens: TokenAuthenticator,
+    authenticator: RequestAuthenticator,
     failed_tokens: FailedTokens,
     proxies: TrustedProxies,
     metrics: Arc<Metrics>,
@@ -59,14 +63,18 @@ impl Endpoint {
     pub(super) fn new(
         server: Arc<Server>,
         config: &HttpConfig,
+        authenticator: Authenticator,
         address: SocketAddr,
         trace: Option<Trace>,
         metrics: Arc<Metrics>,
     ) -> Self {
+        let mut hosts = config.allowed_hosts.clone();
+        hosts
+            .extend(config.oauth.resource.iter().filter_map(|resource| parse_host(resource.url.host_str()?)));
         Self {
             server,
-            origins: OriginPolicy::new(address, &config.allowed_hosts, &config.allowed_origins),
-            tokens: TokenAuthenticator::new(config),
+            origins: OriginPolicy::new(address, &hosts, &config.allowed_origins),
+            authenticator: RequestAuthenticator::new(config, authenticator),
             failed_tokens: FailedTokens::default(),
             proxies: TrustedProxies::new(&config.trusted_proxies),
             metrics,
@@ -94,7 +102,7 @@ impl Endpoint {
         headers_out.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
         if response.status() == StatusCode::SERVICE_UNAVAILABLE {
             // Requests and responses usually end within a second. Clients that repeat requests wait longer each time.
-            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            response.headers_mut().entry(RETRY_AFTER).or_insert(HeaderValue::from_static("1"));
         }
         response
     }
@@ -119,26 +127,29 @@ impl Endpoint {
     pub(super) fn reject(&self, rejection: Rejection, error: Vec<u8>, tap: &Tap) -> Response {
         self.metrics.request_refused(rejection.reason());
         tap.refused(rejection.status().as_u16(), &error);
-        rejection.respond(error)
+        let mut response = rejection.respond(error);
+        if let Some(challenge) = self.authenticator.challenge(rejection) {
+            response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+        }
+        response
     }
 
     /// The caller: its token or its address. From now on, the connection counts for it.
-    pub(super) async fn caller(&self, head: &request::Parts) -> Result<Caller, Rejection> {
+    pub(super) async fn caller(&self, head: &request::Parts) -> Result<RequestCaller, Rejection> {
         let peer = head.extensions.get::<ConnectInfo<SocketAddr>>();
         let peer = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(peer)| peer.ip());
         let address = self.proxies.client(peer, &head.headers);
-        let principal = match self.tokens.principal(&head.headers) {
-            Err(Rejection::UnknownToken) => {
-                tokio::time::sleep(self.failed_tokens.record(address)).await;
-                return Err(Rejection::UnknownToken);
-            }
-            checked => checked?,
-        };
+        let authenticated = self.authenticator.authenticate(&head.headers).await;
+        if let Err(Rejection::InvalidToken(problem)) = authenticated {
+            tokio::time::sleep(self.failed_tokens.record(address, problem)).await;
+        }
+        let Authenticated { principal, valid_for } = authenticated?;
+        let token_ends = valid_for.and_then(|rest| Instant::now().checked_add(rest));
         let caller = Caller::new(&principal, address);
         if let Some(handle) = head.extensions.get::<ConnectionHandle>() {
             handle.authenticate(&caller)?;
         }
-        Ok(caller)
+        Ok(RequestCaller { caller, token_ends })
     }
 
     /// Counts the headers of a request, which stay in memory while it is handled.
@@ -192,7 +203,7 @@ impl Endpoint {
         if head.method == Method::OPTIONS {
             return Ok(origin::preflight_response(head, ALLOWED_METHODS));
         }
-        let caller = self.caller(head).await?;
+        let RequestCaller { caller, token_ends } = self.caller(head).await?;
         let principal = caller.principal();
         let headers = RequestHeaders(&head.headers);
         let tap = self.tap(head, Some(&principal));
@@ -231,7 +242,8 @@ impl Endpoint {
                     HttpAnswer::Whole(reply) => self.respond(reply, format, &tap),
                     HttpAnswer::Events(events) => {
                         let slot = StreamConnection::new(events.lifetime(), handle, active);
-                        sse::respond(tap.traced(events), slot, self.keep_alive)
+                        let events = tap.traced(events).ending_at(token_ends);
+                        sse::respond(events, slot, self.keep_alive)
                     }
                 })
             }
@@ -241,7 +253,8 @@ impl Endpoint {
                     HttpAnswer::Whole(reply) => self.respond(reply, ResponseFormat::Json, &tap),
                     HttpAnswer::Events(events) => {
                         let slot = StreamConnection::new(events.lifetime(), head.extensions.get(), None);
-                        sse::respond(tap.traced(events), slot, self.keep_alive)
+                        let events = tap.traced(events).ending_at(token_ends);
+                        sse::respond(events, slot, self.keep_alive)
                     }
                 })
             }
@@ -261,15 +274,14 @@ pub(super) async fn mcp(State(endpoint): State<Arc<Endpoint>>, request: Request)
 }
 
 /// A request to any other path, such as those at which clients look for OAuth metadata. A browser asks before it sends
-/// one, so a preflight succeeds.
+/// one, so a preflight succeeds even if there is nothing.
 pub(super) async fn not_found(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
     let (head, _) = request.into_parts();
     let answer = async {
-        let is_preflight = origin::is_preflight(&head);
-        if is_preflight {
-            Ok(origin::preflight_response(&head, ALLOWED_METHODS))
-        } else {
-            Err(Rejection::Path)
+        match endpoint.authenticator.metadata(&head) {
+            Some(metadata) => metadata,
+            None if origin::is_preflight(&head) => Ok(origin::preflight_response(&head, ALLOWED_METHODS)),
+            None => Err(Rejection::Path),
         }
     };
     endpoint.with_origin_check(&head, answer).await

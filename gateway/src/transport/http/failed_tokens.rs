@@ -1,10 +1,11 @@
-//! Requests with an unknown token: logs them, and slows down peers that guess.
+//! Requests with a token that isn't accepted: logs them, and slows down peers that guess.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use moongate_auth::TokenProblem;
 use moongate_model::caller::Caller;
 use tokio::time::Instant;
 
@@ -26,7 +27,7 @@ const FORGET_AFTER: Duration = Duration::from_secs(60);
 /// The maximum number of peers that are remembered.
 const MAX_PEERS: usize = 1024;
 
-/// Counts unknown tokens by peer. A peer is an address, or a /64 network of IPv6.
+/// Counts refused tokens by peer. A peer is an address, or a /64 network of IPv6.
 #[derive(Debug, Default)]
 pub(super) struct FailedTokens(Mutex<FailedTokensState>);
 
@@ -43,12 +44,13 @@ struct PeerFailures {
 }
 
 impl FailedTokens {
-    /// Records an unknown token and returns the delay of its response.
-    pub(super) fn record(&self, address: IpAddr) -> Duration {
+    /// Records a refused token and returns the delay of its response.
+    pub(super) fn record(&self, address: IpAddr, problem: TokenProblem) -> Duration {
         let now = Instant::now();
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(failures) = state.log_interval.record(now, 1) {
-            tracing::warn!(%address, failures, "refused an unknown bearer token");
+            let reason = problem.description();
+            tracing::warn!(%address, failures, "refused a bearer token: {reason}");
         }
         let peer = Caller::from_address(address);
         if state.peers.len() >= MAX_PEERS && !state.peers.contains_key(&peer) {
@@ -98,13 +100,16 @@ mod tests {
     async fn guesses_are_slowed_down_by_peer_until_they_are_forgotten() {
         let failed = FailedTokens::default();
         let delays = |address: IpAddr, count: usize| {
-            (0..count).map(|_| failed.record(address).as_millis()).collect::<Vec<_>>()
+            (0..count).map(|_| failed.record(address, TokenProblem::Unknown).as_millis()).collect::<Vec<_>>()
         };
         assert_eq!(delays(address(1), 10), [0; 10]);
         assert_eq!(delays(address(1), 7), [50, 100, 200, 400, 800, 1000, 1000]);
         assert_eq!(delays(address(2), 10), [0; 10], "another peer");
         let network = |host: u16| IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, host]);
-        assert_eq!((0..11).map(|host| failed.record(network(host)).as_millis()).last(), Some(50));
+        assert_eq!(
+            (0..11).map(|host| failed.record(network(host), TokenProblem::Unknown).as_millis()).last(),
+            Some(50)
+        );
         tokio::time::advance(FORGET_AFTER).await;
         assert_eq!(delays(address(1), 1), [0]);
     }
@@ -114,7 +119,7 @@ mod tests {
         let failed = FailedTokens::default();
         for number in 0..3 * u32::try_from(MAX_PEERS).unwrap() {
             tokio::time::advance(Duration::from_micros(1)).await;
-            let _ = failed.record(address(number));
+            let _ = failed.record(address(number), TokenProblem::Unknown);
         }
         assert_eq!(failed.0.lock().unwrap().peers.len(), MAX_PEERS);
     }

@@ -10,6 +10,7 @@ use axum::response::Response;
 use moongate_protocol::server::{LegacySseConnection, MAX_INLINE_BYTES, StreamSupport};
 use moongate_system::background;
 
+use crate::transport::http::auth::RequestCaller;
 use crate::transport::http::body::{self, MessageBody, ResponseFormat};
 use crate::transport::http::connections::ConnectionHandle;
 use crate::transport::http::endpoint::Endpoint;
@@ -45,7 +46,7 @@ impl Endpoint {
         if head.method == Method::OPTIONS {
             return Ok(origin::preflight_response(head, STREAM_METHODS));
         }
-        let caller = self.caller(head).await?;
+        let RequestCaller { caller, token_ends } = self.caller(head).await?;
         if head.method != Method::GET {
             return Err(Rejection::Method(STREAM_METHODS));
         }
@@ -57,7 +58,7 @@ impl Endpoint {
             Ok(LegacySseConnection { id, events }) => {
                 let connection =
                     StreamConnection::new(events.lifetime(), head.extensions.get::<ConnectionHandle>(), None);
-                let events = tap.in_session(&id).traced(events);
+                let events = tap.in_session(&id).traced(events).ending_at(token_ends);
                 // Relative, so that it also works behind a proxy that adds a path prefix.
                 let up = if head.uri.path().ends_with('/') { "../" } else { "" };
                 let path = MESSAGES_PATH.trim_start_matches('/');
@@ -72,7 +73,7 @@ impl Endpoint {
         if head.method == Method::OPTIONS {
             return Ok(origin::preflight_response(head, MESSAGES_METHODS));
         }
-        let caller = self.caller(head).await?;
+        let RequestCaller { caller, .. } = self.caller(head).await?;
         let principal = caller.principal();
         if head.method != Method::POST {
             return Err(Rejection::Method(MESSAGES_METHODS));

@@ -1,15 +1,19 @@
 //! Requests that are rejected before they reach the MCP server, and their HTTP responses.
 
 use axum::body::Body;
-use axum::http::header::{ALLOW, CONNECTION, CONTENT_TYPE, WWW_AUTHENTICATE};
+use axum::http::header::{ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
+use moongate_auth::TokenProblem;
 use moongate_protocol::jsonrpc::{ErrorObject, MissingId, write_error};
 use moongate_protocol::mcp::ProtocolError;
 use moongate_protocol::server::{TOO_MANY_LARGE_REQUESTS, TooManyLargeRequests};
 
 use crate::transport::http::MCP_PATH;
 use crate::transport::http::connections::TooManyConnections;
+
+/// The time after which a client can try again if an issuer doesn't answer, in seconds.
+const ISSUER_RETRY_SECONDS: &str = "5";
 
 /// The reason to reject a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,8 +26,12 @@ pub(crate) enum Rejection {
     Path,
     /// The request has no token.
     MissingToken,
-    /// The token is unknown.
-    UnknownToken,
+    /// The token isn't accepted.
+    InvalidToken(TokenProblem),
+    /// The token is accepted, but has too few scopes.
+    InsufficientScope,
+    /// The token can't be verified, because its issuer doesn't answer.
+    IssuerUnavailable,
     /// The path supports only these methods.
     Method(&'static str),
     /// The body isn't JSON.
@@ -59,16 +67,18 @@ impl From<TooManyConnections> for Rejection {
 impl Rejection {
     pub(super) fn status(self) -> StatusCode {
         match self {
-            Self::Host | Self::Origin => StatusCode::FORBIDDEN,
+            Self::Host | Self::Origin | Self::InsufficientScope => StatusCode::FORBIDDEN,
             Self::Path => StatusCode::NOT_FOUND,
-            Self::MissingToken | Self::UnknownToken => StatusCode::UNAUTHORIZED,
+            Self::MissingToken | Self::InvalidToken(_) => StatusCode::UNAUTHORIZED,
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
             Self::ContentType | Self::ContentEncoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Accept => StatusCode::NOT_ACCEPTABLE,
             Self::BodyTooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
             Self::IncompleteBody => StatusCode::BAD_REQUEST,
-            Self::Connections | Self::RequestMemory => StatusCode::SERVICE_UNAVAILABLE,
+            Self::IssuerUnavailable | Self::Connections | Self::RequestMemory => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
         }
     }
 
@@ -79,7 +89,9 @@ impl Rejection {
             Self::Origin => "origin",
             Self::Path => "path",
             Self::MissingToken => "missing_token",
-            Self::UnknownToken => "unknown_token",
+            Self::InvalidToken(problem) => problem.reason(),
+            Self::InsufficientScope => "insufficient_scope",
+            Self::IssuerUnavailable => "issuer_unavailable",
             Self::Method(_) => "method",
             Self::ContentType => "content_type",
             Self::ContentEncoding => "content_encoding",
@@ -105,7 +117,11 @@ impl Rejection {
                 format!("not found; the MCP endpoint is `{MCP_PATH}` (`/sse` requires `legacy_sse`)")
             }
             Self::MissingToken => "a bearer token is required".to_owned(),
-            Self::UnknownToken => "unknown bearer token".to_owned(),
+            Self::InvalidToken(problem) => problem.description().to_owned(),
+            Self::InsufficientScope => "the token needs more scopes".to_owned(),
+            Self::IssuerUnavailable => {
+                "the token can't be verified now: its authorization server doesn't respond".to_owned()
+            }
             Self::Method(methods) => format!("method not allowed; supported: {methods}"),
             Self::ContentType => "the body must be `application/json` in UTF-8".to_owned(),
             Self::ContentEncoding => "the body must not be compressed".to_owned(),
@@ -139,14 +155,8 @@ impl Rejection {
         let headers_out = response.headers_mut();
         headers_out.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         match self {
-            // A challenge has a parameter at least (RFC 6750, 3), and an error only if a token was sent (3.1).
-            Self::MissingToken => {
-                headers_out.insert(WWW_AUTHENTICATE, HeaderValue::from_static(r#"Bearer realm="moongate""#));
-            }
-            Self::UnknownToken => {
-                let challenge =
-                    r#"Bearer realm="moongate", error="invalid_token", error_description="unknown token""#;
-                headers_out.insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+            Self::IssuerUnavailable => {
+                headers_out.insert(RETRY_AFTER, HeaderValue::from_static(ISSUER_RETRY_SECONDS));
             }
             Self::Method(methods) => {
                 headers_out.insert(ALLOW, HeaderValue::from_static(methods));
@@ -161,6 +171,9 @@ impl Rejection {
             Self::Host
             | Self::Origin
             | Self::Path
+            | Self::MissingToken
+            | Self::InvalidToken(_)
+            | Self::InsufficientScope
             | Self::ContentType
             | Self::ContentEncoding
             | Self::Accept => {}

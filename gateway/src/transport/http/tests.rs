@@ -4,7 +4,8 @@ use std::io::ErrorKind;
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use moongate_config::{BearerToken, Secret, WebOrigin};
+use moongate_auth::WallClock;
+use moongate_config::{BearerToken, OAuthConfig, Secret, WebOrigin};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -26,6 +27,7 @@ fn config() -> HttpConfig {
     HttpConfig {
         listen: "127.0.0.1:0".parse().unwrap(),
         tokens: Vec::new(),
+        oauth: OAuthConfig::default(),
         unreadable_tokens: 0,
         allowed_hosts: Vec::new(),
         allowed_origins: vec![WebOrigin::parse("https://app.example").unwrap()],
@@ -53,7 +55,12 @@ async fn start(config: HttpConfig) -> Gateway {
     let server = Arc::clone(&fake.server);
     let metrics = fake.metrics();
     let until = ending.clone();
-    let served = tokio::spawn(async move { bound.serve(server, &config, None, metrics, until).await });
+    let served = tokio::spawn(async move {
+        {
+            let authenticator = Authenticator::start(&config, None, WallClock::default()).await;
+            bound.serve(server, &config, authenticator, None, metrics, until).await
+        }
+    });
     Gateway { fake, address, ending, served }
 }
 
@@ -310,7 +317,8 @@ async fn a_token_identifies_the_caller() {
         assert_eq!((answer.status, answer.text().as_str()), (200, name));
     }
     let missing = r#"Bearer realm="moongate""#;
-    let unknown = r#"Bearer realm="moongate", error="invalid_token", error_description="unknown token""#;
+    let unknown =
+        r#"Bearer realm="moongate", error="invalid_token", error_description="unknown bearer token""#;
     for (headers, challenge) in [
         ("", missing),
         ("Authorization: Basic c2VjcmV0LWE=\r\n", missing),

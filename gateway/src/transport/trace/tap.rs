@@ -40,6 +40,7 @@ impl Tap {
     ) -> Self {
         let token = match principal {
             Some(Principal::Named(name)) => Some(Arc::clone(name)),
+            Some(Principal::Subject(subject)) => Some(subject.name().into()),
             Some(Principal::Anonymous | Principal::Local) | None => None,
         };
         let peer = TracedPeer {

@@ -54,6 +54,8 @@ impl StateClaim {
             Principal::Local => "local".to_owned(),
             Principal::Anonymous => "anonymous".to_owned(),
             Principal::Named(name) => format!("named {name}"),
+            // An issuer contains no space.
+            Principal::Subject(subject) => format!("subject {} {}", subject.issuer(), subject.subject()),
         };
         let plugin = catalog_plugin.id().to_string();
         let version = catalog_plugin.plugin().digest().to_string();

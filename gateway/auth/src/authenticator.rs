@@ -1,0 +1,308 @@
+//! From a bearer token to a principal, or a reason to refuse it.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use moongate_config::{HttpConfig, OAuthConfig};
+use moongate_model::names::{Digest, Principal};
+
+use crate::claims::{ClaimRules, SubjectNaming, VerifiedToken};
+use crate::introspection::IntrospectionEndpoint;
+use crate::issuer_client::IssuerClient;
+use crate::jwt::UnverifiedJwt;
+use crate::key_source::KeySource;
+use crate::static_tokens::StaticTokens;
+use crate::token_cache::TokenCache;
+
+/// The longest access token, in bytes. Tokens with many groups have a few kilobytes.
+const MAX_TOKEN_BYTES: usize = 16 * 1024;
+
+/// The time of day. Tests set their own.
+#[derive(Clone)]
+pub struct WallClock(Arc<dyn Fn() -> SystemTime + Send + Sync>);
+
+impl WallClock {
+    /// A clock that shows what `now` returns.
+    pub fn new(now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
+        Self(Arc::new(now))
+    }
+
+    fn now(&self) -> SystemTime {
+        (self.0)()
+    }
+}
+
+impl Default for WallClock {
+    fn default() -> Self {
+        Self::new(SystemTime::now)
+    }
+}
+
+impl fmt::Debug for WallClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WallClock")
+    }
+}
+
+/// The reason that a token is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenProblem {
+    /// It is none of the static tokens, and there are no issuers.
+    Unknown,
+    /// It is longer than any access token.
+    TooLong,
+    /// It isn't a token, or its header or claims aren't valid.
+    Malformed,
+    /// Its algorithm isn't supported, or isn't that of its key.
+    Algorithm,
+    /// Its header has extensions.
+    CriticalHeader,
+    /// Its type isn't that of an access token.
+    TokenType,
+    /// Its issuer isn't configured.
+    Issuer,
+    /// Its header names no key.
+    NoKeyId,
+    /// Its issuer has no such key.
+    UnknownKey,
+    /// Its signature isn't valid.
+    Signature,
+    /// It is an ID token or has another purpose.
+    NotAnAccessToken,
+    /// It wasn't issued for this gateway.
+    Audience,
+    /// It has no valid subject.
+    NoSubject,
+    /// It never expires.
+    NoExpiry,
+    /// It has expired.
+    Expired,
+    /// It isn't valid yet.
+    NotYetValid,
+    /// It belongs to a key or certificate that only its owner has.
+    SenderConstrained,
+    /// Its issuer says that it isn't active.
+    Inactive,
+}
+
+impl TokenProblem {
+    /// A word for metrics and logs.
+    #[must_use]
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown_token",
+            Self::TooLong => "token_too_long",
+            Self::Malformed => "malformed_token",
+            Self::Algorithm => "token_algorithm",
+            Self::CriticalHeader => "token_critical_header",
+            Self::TokenType => "token_type",
+            Self::Issuer => "token_issuer",
+            Self::NoKeyId => "token_no_key_id",
+            Self::UnknownKey => "token_unknown_key",
+            Self::Signature => "token_signature",
+            Self::NotAnAccessToken => "no_access_token",
+            Self::Audience => "token_audience",
+            Self::NoSubject => "token_no_subject",
+            Self::NoExpiry => "token_no_expiry",
+            Self::Expired => "token_expired",
+            Self::NotYetValid => "token_not_yet_valid",
+            Self::SenderConstrained => "token_sender_constrained",
+            Self::Inactive => "token_inactive",
+        }
+    }
+
+    /// A description for the client. It contains neither quotes nor backslashes.
+    #[must_use]
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown bearer token",
+            Self::TooLong => "the token is too long",
+            Self::Malformed => "the token is malformed",
+            Self::Algorithm => "the algorithm of the token is not supported or not that of its key",
+            Self::CriticalHeader => "the token has critical extensions",
+            Self::TokenType => "the type of the token is not that of an access token",
+            Self::Issuer => "the issuer of the token is not accepted here",
+            Self::NoKeyId => "the token names no key (kid)",
+            Self::UnknownKey => "the token is signed with an unknown key",
+            Self::Signature => "the signature of the token is invalid",
+            Self::NotAnAccessToken => "the token is not an access token",
+            Self::Audience => "the token was not issued for this server",
+            Self::NoSubject => "the token has no subject",
+            Self::NoExpiry => "the token has no expiry",
+            Self::Expired => "the token has expired",
+            Self::NotYetValid => "the token is not valid yet",
+            Self::SenderConstrained => "tokens that belong to a key or certificate are not supported",
+            Self::Inactive => "the token is not active",
+        }
+    }
+}
+
+/// The reason that a request isn't authenticated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuthenticationError {
+    /// The token isn't valid.
+    Refused(TokenProblem),
+    /// The token is valid, but has not all scopes.
+    InsufficientScope,
+    /// The issuer doesn't answer, so the token can't be verified now.
+    IssuerUnavailable,
+}
+
+/// The caller of an authenticated request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Authenticated {
+    /// The caller.
+    pub principal: Principal,
+    /// The time for which its token is still valid. `None` means that it doesn't expire.
+    pub valid_for: Option<Duration>,
+}
+
+/// Verifies bearer tokens.
+#[derive(Debug)]
+pub struct Authenticator {
+    /// The configuration requires no tokens, so every caller is anonymous.
+    allows_anonymous: bool,
+    static_tokens: StaticTokens,
+    /// `None` means that there are no issuers.
+    access_tokens: Option<AccessTokenVerifier>,
+}
+
+/// Verifies access tokens.
+#[derive(Debug)]
+struct AccessTokenVerifier {
+    issuers: HashMap<Arc<str>, TokenIssuer>,
+    introspection: Option<Arc<IntrospectionEndpoint>>,
+    scopes: Vec<String>,
+    cache: TokenCache,
+    clock: WallClock,
+}
+
+/// An issuer of JWTs.
+#[derive(Debug)]
+struct TokenIssuer {
+    rules: Arc<ClaimRules>,
+    keys: Arc<KeySource>,
+}
+
+impl Authenticator {
+    /// Starts to fetch the keys of the issuers. Requests to issuers trust `ca_file` in addition to the system.
+    pub async fn start(config: &HttpConfig, ca_file: Option<PathBuf>, clock: WallClock) -> Self {
+        let access_tokens = if config.oauth.issuers.is_empty() {
+            None
+        } else {
+            let client = Arc::new(IssuerClient::start(ca_file).await);
+            let naming = if config.tokens.is_empty() && config.oauth.issuers.len() == 1 {
+                SubjectNaming::Plain
+            } else {
+                SubjectNaming::Qualified
+            };
+            let verifier = AccessTokenVerifier::new(&config.oauth, naming, &client, clock);
+            verifier.issuers.values().for_each(|issuer| issuer.keys.prefetch());
+            Some(verifier)
+        };
+        Self {
+            // Unreadable tokens aren't the same as no tokens: no caller is admitted.
+            allows_anonymous: !config.requires_tokens(),
+            static_tokens: StaticTokens::new(&config.tokens),
+            access_tokens,
+        }
+    }
+
+    /// Reports whether requests need no token.
+    #[must_use]
+    pub fn allows_anonymous(&self) -> bool {
+        self.allows_anonymous
+    }
+
+    /// Verifies a token.
+    ///
+    /// # Errors
+    /// The token isn't accepted, or can't be verified now.
+    pub async fn verify(&self, token: &[u8]) -> Result<Authenticated, AuthenticationError> {
+        let digest = Digest::of(token);
+        if let Some(name) = self.static_tokens.holder(&digest) {
+            return Ok(Authenticated { principal: Principal::Named(Arc::clone(name)), valid_for: None });
+        }
+        match &self.access_tokens {
+            Some(verifier) => verifier.verify(token, digest).await,
+            None => Err(AuthenticationError::Refused(TokenProblem::Unknown)),
+        }
+    }
+}
+
+impl AccessTokenVerifier {
+    fn new(
+        config: &OAuthConfig,
+        naming: SubjectNaming,
+        client: &Arc<IssuerClient>,
+        clock: WallClock,
+    ) -> Self {
+        let mut issuers = HashMap::new();
+        let mut introspection = None;
+        for issuer in &config.issuers {
+            let rules = Arc::new(ClaimRules::new(issuer, naming));
+            if let Some(endpoint) = &issuer.introspection {
+                let rules = Arc::clone(&rules);
+                introspection = Some(IntrospectionEndpoint::new(endpoint, rules, Arc::clone(client)));
+            }
+            let keys = KeySource::new(issuer, Arc::clone(client));
+            issuers.insert(Arc::clone(&issuer.issuer), TokenIssuer { rules, keys });
+        }
+        Self { issuers, introspection, scopes: config.scopes.clone(), cache: TokenCache::default(), clock }
+    }
+
+    async fn verify(&self, token: &[u8], digest: Digest) -> Result<Authenticated, AuthenticationError> {
+        let verified = match self.cache.get(&digest) {
+            Some(cached) => cached,
+            None => {
+                let verified = self.verify_anew(token, digest).await?;
+                verified.check_time(self.clock.now()).map_err(AuthenticationError::Refused)?;
+                self.cache.insert(digest, verified.clone());
+                verified
+            }
+        };
+        let now = self.clock.now();
+        verified.check_time(now).map_err(AuthenticationError::Refused)?;
+        if !self.scopes.iter().all(|scope| verified.scopes.contains(scope)) {
+            return Err(AuthenticationError::InsufficientScope);
+        }
+        Ok(Authenticated {
+            principal: Principal::Subject(verified.subject),
+            valid_for: Some(verified.ends.duration_since(now).unwrap_or_default()),
+        })
+    }
+
+    async fn verify_anew(&self, token: &[u8], digest: Digest) -> Result<VerifiedToken, AuthenticationError> {
+        let refused = AuthenticationError::Refused;
+        if token.len() > MAX_TOKEN_BYTES {
+            return Err(refused(TokenProblem::TooLong));
+        }
+        let token = token_text(token).ok_or(refused(TokenProblem::Malformed))?;
+        match (UnverifiedJwt::parse(token), &self.introspection) {
+            (Some(parsed), _) => self.verify_jwt(parsed.map_err(refused)?).await,
+            (None, Some(endpoint)) => endpoint.verify(token, digest).await,
+            (None, None) => Err(refused(TokenProblem::Malformed)),
+        }
+    }
+
+    async fn verify_jwt(&self, jwt: UnverifiedJwt<'_>) -> Result<VerifiedToken, AuthenticationError> {
+        let refused = AuthenticationError::Refused;
+        let issuer = jwt.issuer().and_then(|issuer| self.issuers.get(issuer));
+        let issuer = issuer.ok_or(refused(TokenProblem::Issuer))?;
+        let keys = issuer.keys.keys_with(jwt.key_id()).await?;
+        let claims = jwt.verify(&keys).map_err(refused)?;
+        issuer.rules.check_signed(&claims).map_err(refused)
+    }
+}
+
+/// The token as text, if it has only the characters of bearer tokens (RFC 6750, 2.1).
+fn token_text(token: &[u8]) -> Option<&str> {
+    let is_token_byte = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(byte);
+    if token.iter().all(is_token_byte) { str::from_utf8(token).ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests;

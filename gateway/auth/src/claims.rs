@@ -1,0 +1,195 @@
+//! The claims of access tokens (RFC 9068, RFC 7662) that are known to be genuine: audience, times, scopes, subject.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use moongate_config::IssuerConfig;
+use moongate_model::names::TokenSubject;
+use moongate_model::text::is_hidden;
+use serde_json::{Map, Value};
+
+use crate::authenticator::TokenProblem;
+use crate::jwt::{SignedClaims, TokenType};
+
+/// The tolerance for clocks that differ.
+pub(crate) const LEEWAY: Duration = Duration::from_secs(60);
+
+/// The longest subject, in bytes. OpenID Connect allows 255 ASCII characters.
+const MAX_SUBJECT_BYTES: usize = 255;
+
+/// The claims that only ID tokens have (OpenID Connect Core, 2 and 3.3.2.11).
+const ID_TOKEN_CLAIMS: [&str; 3] = ["nonce", "at_hash", "c_hash"];
+
+/// The names of an issuer's subjects, as plugins see them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SubjectNaming {
+    /// No other callers can have the same name.
+    Plain,
+    /// Subjects of other issuers or static tokens can have the same name, so the issuer is part of it.
+    Qualified,
+}
+
+/// The rules for the tokens of an issuer.
+#[derive(Debug)]
+pub(crate) struct ClaimRules {
+    pub(crate) issuer: Arc<str>,
+    audiences: Vec<String>,
+    name_claim: Option<String>,
+    naming: SubjectNaming,
+}
+
+/// A token that was verified.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct VerifiedToken {
+    pub(crate) subject: Arc<TokenSubject>,
+    pub(crate) scopes: BTreeSet<String>,
+    /// The time after which it isn't accepted any more, [`LEEWAY`] included.
+    pub(crate) ends: SystemTime,
+    /// The time from which on it is accepted.
+    starts: Option<SystemTime>,
+}
+
+impl VerifiedToken {
+    /// A token without scopes.
+    #[cfg(test)]
+    pub(crate) fn fixed(subject: Arc<TokenSubject>, ends: SystemTime) -> Self {
+        Self { subject, scopes: BTreeSet::new(), ends, starts: None }
+    }
+
+    /// # Errors
+    /// The token isn't valid at this time.
+    pub(crate) fn check_time(&self, now: SystemTime) -> Result<(), TokenProblem> {
+        if now > self.ends {
+            return Err(TokenProblem::Expired);
+        }
+        if self.starts.is_some_and(|starts| now + LEEWAY < starts) {
+            return Err(TokenProblem::NotYetValid);
+        }
+        Ok(())
+    }
+}
+
+impl ClaimRules {
+    pub(crate) fn new(issuer: &IssuerConfig, naming: SubjectNaming) -> Self {
+        Self {
+            issuer: Arc::clone(&issuer.issuer),
+            audiences: issuer.audiences.clone(),
+            name_claim: issuer.name_claim.clone(),
+            naming,
+        }
+    }
+
+    /// Checks the claims of a signed token.
+    ///
+    /// # Errors
+    /// It isn't an access token for this gateway, or a claim is missing or invalid.
+    pub(crate) fn check_signed(&self, signed: &SignedClaims) -> Result<VerifiedToken, TokenProblem> {
+        let SignedClaims { token_type, claims } = signed;
+        if *token_type == TokenType::Jwt && !is_access_token(claims) {
+            return Err(TokenProblem::NotAnAccessToken);
+        }
+        let subject = claims.get("sub").and_then(Value::as_str).ok_or(TokenProblem::NoSubject)?;
+        self.check(claims, subject)
+    }
+
+    /// Checks the answer of an introspection endpoint about an active token.
+    ///
+    /// # Errors
+    /// The token isn't for this gateway, or a member is missing or invalid.
+    pub(crate) fn check_introspected(
+        &self,
+        answer: &Map<String, Value>,
+    ) -> Result<VerifiedToken, TokenProblem> {
+        if answer.get("iss").is_some_and(|issuer| *issuer != *self.issuer) {
+            return Err(TokenProblem::Issuer);
+        }
+        if let Some(kind) = answer.get("token_type").and_then(Value::as_str)
+            && !kind.eq_ignore_ascii_case("bearer")
+        {
+            // Some servers send the kind of token instead of the scheme.
+            match kind {
+                "access_token" => {}
+                "DPoP" => return Err(TokenProblem::SenderConstrained),
+                _ => return Err(TokenProblem::NotAnAccessToken),
+            }
+        }
+        // Without a user, the client acts for itself (RFC 9068, 2.2).
+        let subject = answer.get("sub").or_else(|| answer.get("client_id")).and_then(Value::as_str);
+        self.check(answer, subject.ok_or(TokenProblem::NoSubject)?)
+    }
+
+    fn check(&self, claims: &Map<String, Value>, subject: &str) -> Result<VerifiedToken, TokenProblem> {
+        if subject.is_empty() || subject.len() > MAX_SUBJECT_BYTES {
+            return Err(TokenProblem::NoSubject);
+        }
+        if !audiences(claims).any(|audience| self.audiences.iter().any(|own| own == audience)) {
+            return Err(TokenProblem::Audience);
+        }
+        // Only its owner's key or certificate would prove that the caller didn't steal it.
+        if claims.get("cnf").is_some_and(|confirmation| !confirmation.is_null()) {
+            return Err(TokenProblem::SenderConstrained);
+        }
+        let ends = time(claims, "exp")?.ok_or(TokenProblem::NoExpiry)? + LEEWAY;
+        let starts = time(claims, "nbf")?;
+        Ok(VerifiedToken {
+            subject: Arc::new(self.subject(claims, subject)),
+            scopes: scopes(claims),
+            ends,
+            starts,
+        })
+    }
+
+    fn subject(&self, claims: &Map<String, Value>, subject: &str) -> TokenSubject {
+        let name = self.name_claim.as_ref().and_then(|name| claims.get(name)?.as_str());
+        let is_visible = |c: char| !c.is_whitespace() && !is_hidden(c);
+        let name = name.filter(|name| name.contains(is_visible)).unwrap_or(subject);
+        let subject = TokenSubject::new(Arc::clone(&self.issuer), subject.into(), name);
+        match self.naming {
+            SubjectNaming::Plain => subject,
+            SubjectNaming::Qualified => subject.with_qualified_name(),
+        }
+    }
+}
+
+/// Reports whether a JWT of no specific type is an access token: these have scopes or roles. ID tokens and others that an
+/// issuer signs with the same key don't.
+fn is_access_token(claims: &Map<String, Value>) -> bool {
+    let has = |name: &&str| claims.contains_key(*name);
+    // Keycloak has the kind of token in a claim.
+    let is_other_kind =
+        claims.get("typ").and_then(Value::as_str).is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer"));
+    !is_other_kind
+        && !ID_TOKEN_CLAIMS.iter().any(&has)
+        && !has(&"events") // security events and logout tokens
+        && ["scope", "scp", "roles"].iter().any(has)
+}
+
+/// The audiences: a string or an array.
+fn audiences(claims: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    strings(claims.get("aud"))
+}
+
+/// The scopes in `scope`, or in `scp` as Okta and Entra ID send them.
+fn scopes(claims: &Map<String, Value>) -> BTreeSet<String> {
+    let all = strings(claims.get("scope")).chain(strings(claims.get("scp")));
+    all.flat_map(str::split_ascii_whitespace).map(str::to_owned).collect()
+}
+
+/// A string, or the strings of an array.
+fn strings(value: Option<&Value>) -> impl Iterator<Item = &str> {
+    let several = value.and_then(Value::as_array).into_iter().flatten();
+    value.and_then(Value::as_str).into_iter().chain(several.filter_map(Value::as_str))
+}
+
+/// A time in seconds since 1970, which can have a fraction (RFC 7519, 2).
+fn time(claims: &Map<String, Value>, name: &str) -> Result<Option<SystemTime>, TokenProblem> {
+    let Some(value) = claims.get(name) else { return Ok(None) };
+    let seconds = value.as_f64().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    // The leeway is added later.
+    let time = seconds.and_then(|seconds| UNIX_EPOCH.checked_add(seconds.checked_add(LEEWAY)?));
+    time.map(|time| Some(time - LEEWAY)).ok_or(TokenProblem::Malformed)
+}
+
+#[cfg(test)]
+mod tests;

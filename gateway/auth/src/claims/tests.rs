@@ -1,0 +1,149 @@
+use std::collections::BTreeMap;
+
+use moongate_config::KeyLocation;
+use serde_json::json;
+
+use super::*;
+
+fn rules(naming: SubjectNaming) -> ClaimRules {
+    let issuer = IssuerConfig {
+        issuer: "https://a.example".into(),
+        audiences: vec!["https://gate.example/mcp".to_owned(), "api://gate".to_owned()],
+        keys: KeyLocation::Discovered,
+        introspection: None,
+        name_claim: Some("email".to_owned()),
+    };
+    ClaimRules::new(&issuer, naming)
+}
+
+/// The claims of a valid token with others. A `null` removes a claim.
+fn claims(others: &Value) -> Map<String, Value> {
+    let mut claims = json!({ "sub": "1", "aud": "api://gate", "exp": 1_000, "scope": "a b" });
+    for (name, value) in others.as_object().unwrap() {
+        claims[name] = value.clone();
+    }
+    let Value::Object(mut claims) = claims else { unreachable!() };
+    claims.retain(|_, value| !value.is_null());
+    claims
+}
+
+fn check(token_type: TokenType, others: Value) -> Result<VerifiedToken, TokenProblem> {
+    let claims = claims(&others);
+    rules(SubjectNaming::Plain).check_signed(&SignedClaims { token_type, claims })
+}
+
+fn at(seconds: u64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(seconds)
+}
+
+#[test]
+fn every_claim_is_required_and_checked() {
+    for (others, expected) in [
+        (json!({ "aud": null }), TokenProblem::Audience),
+        (json!({ "aud": "https://gate.example/mcp/" }), TokenProblem::Audience),
+        (json!({ "aud": "https://gate.example" }), TokenProblem::Audience),
+        (json!({ "aud": [] }), TokenProblem::Audience),
+        (json!({ "aud": ["other", { "api://gate": 1 }] }), TokenProblem::Audience),
+        (json!({ "aud": 1 }), TokenProblem::Audience),
+        (json!({ "sub": null }), TokenProblem::NoSubject),
+        (json!({ "sub": 1 }), TokenProblem::NoSubject),
+        (json!({ "sub": "" }), TokenProblem::NoSubject),
+        (json!({ "sub": "x".repeat(256) }), TokenProblem::NoSubject),
+        (json!({ "exp": null }), TokenProblem::NoExpiry),
+        (json!({ "exp": "1000" }), TokenProblem::Malformed),
+        (json!({ "exp": -1 }), TokenProblem::Malformed),
+        (json!({ "exp": 1e300 }), TokenProblem::Malformed),
+        (json!({ "exp": u64::MAX }), TokenProblem::Malformed),
+        (json!({ "nbf": "soon" }), TokenProblem::Malformed),
+        (json!({ "cnf": { "jkt": "x" } }), TokenProblem::SenderConstrained),
+    ] {
+        assert_eq!(check(TokenType::AccessToken, others.clone()).err(), Some(expected), "{others}");
+    }
+    for others in [
+        json!({ "aud": ["other", "https://gate.example/mcp"] }),
+        json!({ "exp": 1000.5 }),
+        json!({ "scope": null }),
+        json!({ "sub": "x".repeat(255) }),
+    ] {
+        assert!(check(TokenType::AccessToken, others.clone()).is_ok(), "{others}");
+    }
+}
+
+#[test]
+fn times_have_a_tolerance_of_a_minute() {
+    let token = check(TokenType::AccessToken, json!({ "nbf": 500 })).unwrap();
+    for (now, expected) in [
+        (439, Err(TokenProblem::NotYetValid)),
+        (440, Ok(())),
+        (1_000, Ok(())),
+        (1_060, Ok(())),
+        (1_061, Err(TokenProblem::Expired)),
+    ] {
+        assert_eq!(token.check_time(at(now)), expected, "{now}");
+    }
+    assert_eq!(token.check_time(UNIX_EPOCH), Err(TokenProblem::NotYetValid), "a clock that was set back");
+}
+
+#[test]
+fn tokens_for_other_purposes_are_refused() {
+    for (others, is_accepted) in [
+        (json!({}), true),
+        (json!({ "scope": null, "scp": ["a"] }), true),
+        (json!({ "scope": null, "scp": "a b" }), true),
+        (json!({ "scope": null, "roles": ["reader"] }), true),
+        (json!({ "typ": "Bearer" }), true),
+        (json!({ "scope": null }), false),
+        (json!({ "nonce": "n" }), false),
+        (json!({ "at_hash": "h" }), false),
+        (json!({ "typ": "ID" }), false),
+        (json!({ "typ": "Refresh" }), false),
+        (json!({ "events": {} }), false),
+    ] {
+        let checked = check(TokenType::Jwt, others.clone());
+        assert_eq!(checked.is_ok(), is_accepted, "{others}");
+        assert!(is_accepted || checked == Err(TokenProblem::NotAnAccessToken), "{others}");
+    }
+}
+
+#[test]
+fn scopes_come_from_either_claim() {
+    let scopes = |others| check(TokenType::AccessToken, others).unwrap().scopes;
+    let expected = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
+    assert_eq!(scopes(json!({})), expected(&["a", "b"]));
+    assert_eq!(scopes(json!({ "scope": null, "scp": ["c", "d e"] })), expected(&["c", "d", "e"]));
+    assert_eq!(scopes(json!({ "scope": "", "scp": 1 })), expected(&[]));
+}
+
+#[test]
+fn names_come_from_the_claim_or_the_subject() {
+    let name = |naming, others: Value| {
+        let signed = SignedClaims { token_type: TokenType::AccessToken, claims: claims(&others) };
+        rules(naming).check_signed(&signed).unwrap().subject.name().to_owned()
+    };
+    let ann = json!({ "email": "ann@example.com" });
+    assert_eq!(name(SubjectNaming::Plain, ann.clone()), "ann@example.com");
+    assert_eq!(name(SubjectNaming::Qualified, ann), "ann@example.com (https://a.example)");
+    for none in [json!({}), json!({ "email": " " }), json!({ "email": "\u{202e}" }), json!({ "email": 1 })] {
+        assert_eq!(name(SubjectNaming::Plain, none), "1");
+    }
+}
+
+#[test]
+fn an_introspected_token_must_be_for_this_gateway() {
+    let rules = rules(SubjectNaming::Plain);
+    let cases = BTreeMap::from([
+        (r#"{}"#, None),
+        (r#"{"iss":"https://a.example","token_type":"Bearer"}"#, None),
+        (r#"{"sub":null,"client_id":"ci"}"#, None),
+        (r#"{"iss":"https://b.example"}"#, Some(TokenProblem::Issuer)),
+        (r#"{"token_type":"DPoP"}"#, Some(TokenProblem::SenderConstrained)),
+        (r#"{"token_type":"refresh_token"}"#, Some(TokenProblem::NotAnAccessToken)),
+        (r#"{"aud":null}"#, Some(TokenProblem::Audience)),
+        (r#"{"exp":null}"#, Some(TokenProblem::NoExpiry)),
+        (r#"{"sub":null}"#, Some(TokenProblem::NoSubject)),
+    ]);
+    for (others, expected) in cases {
+        let answer = claims(&serde_json::from_str(others).unwrap());
+        assert_eq!(rules.check_introspected(&answer).err(), expected, "{others}");
+    }
+}

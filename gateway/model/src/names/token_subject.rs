@@ -1,0 +1,116 @@
+//! The subject of an OAuth token.
+
+use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use crate::text;
+
+/// The maximum length of a subject's name, in characters.
+const MAX_SUBJECT_NAME_CHARS: usize = 128;
+
+/// A subject of an OAuth issuer, such as a user or a client.
+///
+/// It is the same one in every token that names it. The name is only for people and plugins, and can change.
+#[derive(Debug, Clone)]
+pub struct TokenSubject {
+    /// The issuer that vouches for it.
+    issuer: Arc<str>,
+    /// Its identifier, unique within the issuer.
+    subject: Arc<str>,
+    /// The name that plugins see.
+    name: Arc<str>,
+}
+
+impl TokenSubject {
+    /// The subject with this identifier. `name` comes from a token: it is cut, and hidden characters become spaces.
+    #[must_use]
+    pub fn new(issuer: Arc<str>, subject: Arc<str>, name: &str) -> Self {
+        let name = text::blanked_line(name, MAX_SUBJECT_NAME_CHARS);
+        Self { issuer, subject, name: name.trim().into() }
+    }
+
+    /// The same subject, with the issuer in its name. Use it if other callers could have the same name.
+    #[must_use]
+    pub fn with_qualified_name(self) -> Self {
+        let name = format!("{} ({})", self.name, self.issuer);
+        Self { name: name.into(), ..self }
+    }
+
+    /// The issuer.
+    #[must_use]
+    pub fn issuer(&self) -> &str {
+        &self.issuer
+    }
+
+    /// The identifier within the issuer.
+    #[must_use]
+    pub fn subject(&self) -> &str {
+        &self.subject
+    }
+
+    /// The name that plugins see.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The parts that identify it.
+    fn identity(&self) -> (&str, &str) {
+        (&self.issuer, &self.subject)
+    }
+}
+
+impl PartialEq for TokenSubject {
+    fn eq(&self, other: &Self) -> bool {
+        self.identity() == other.identity()
+    }
+}
+
+impl Eq for TokenSubject {}
+
+impl PartialOrd for TokenSubject {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for TokenSubject {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.identity().cmp(&other.identity())
+    }
+}
+
+impl Hash for TokenSubject {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.identity().hash(state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::Principal;
+
+    fn subject(issuer: &str, subject: &str, name: &str) -> TokenSubject {
+        TokenSubject::new(issuer.into(), subject.into(), name)
+    }
+
+    #[test]
+    fn issuer_and_subject_identify_a_subject_not_its_name() {
+        let ann = subject("https://a.example", "1", "ann");
+        assert_eq!(ann, subject("https://a.example", "1", "Ann Smith"));
+        assert_ne!(ann, subject("https://a.example", "2", "ann"));
+        assert_ne!(ann, subject("https://b.example", "1", "ann"));
+        assert_ne!(Principal::Subject(ann.into()), Principal::Named("ann".into()));
+    }
+
+    #[test]
+    fn names_from_tokens_are_short_and_visible() {
+        let name = |text: &str| subject("i", "s", text).name().to_owned();
+        assert_eq!(name(" ann\u{202e}\n\u{200b}bob "), "ann   bob");
+        assert_eq!(name(&"é".repeat(1_000)).chars().count(), MAX_SUBJECT_NAME_CHARS + 1);
+        let ann = subject("https://a.example", "1", "ann").with_qualified_name();
+        assert_eq!(ann.name(), "ann (https://a.example)");
+    }
+}
