@@ -47,8 +47,9 @@ fn initialize() -> Value {
 
 /// The claims with others. A `null` removes a claim.
 pub(super) fn with(mut claims: Value, others: Value) -> Value {
-    for (name, value) in others.as_object().unwrap() {
-        claims[name] = value.clone();
+    let Value::Object(others) = others else { panic!("claims are an object") };
+    for (name, value) in others {
+        claims[name] = value;
     }
     claims.as_object_mut().unwrap().retain(|_, value| !value.is_null());
     claims
