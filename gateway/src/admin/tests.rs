@@ -298,6 +298,7 @@ fn expected_plugins() -> Value {
 async fn status_document_has_every_field() {
     let listener = start().await;
     let _asked = listener.open(status());
+    listener.loaded.cancel();
     let answer = listener.get("/status.json").await;
     assert!(answer.head.contains("\r\ncontent-type: application/json"), "{answer:?}");
     let mut document = answer.json();
@@ -419,6 +420,7 @@ async fn metrics_have_the_format_that_the_scraper_prefers() {
 async fn unknown_paths_and_methods_list_the_supported_ones() {
     let listener = start().await;
     let _asked = listener.open(status());
+    listener.loaded.cancel();
     let nowhere = listener.get("/").await;
     assert_eq!(nowhere.status, 404);
     for path in ["/livez", "/readyz", "/metrics", "/status.json", "POST /reload"] {

@@ -57,8 +57,9 @@ impl StartupProgress {
         self.result.get()
     }
 
-    /// Waits for the result.
+    /// Waits for the result. Then [`Self::complete`] is cancelled, too.
     pub(super) async fn wait(&self) -> &StartupResult {
+        self.complete.cancelled().await;
         self.result.wait().await
     }
 }

@@ -90,7 +90,7 @@ async fn changed_lists_are_published() {
     fixture.store("short").await;
     fixture.catalog.changed().await.unwrap();
     assert_eq!((names_before, fixture.names()), (vec!["guest_run".to_owned()], vec!["guest_ru".to_owned()]));
-    assert_eq!(fixture.catalog.borrow().generation(), 2);
+    assert_eq!(fixture.catalog.borrow().generation(), before.generation() + 1);
     assert!(before.tool("guest_run").is_some(), "requests keep the catalog that they started with");
     // Reports without a change publish nothing.
     for _ in 0..50 {

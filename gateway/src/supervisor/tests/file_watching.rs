@@ -64,6 +64,7 @@ impl Fixture {
             .environment(variables)
             .system(system);
         let supervisor = Supervisor::start(loaded.config.unwrap(), options).await.unwrap();
+        supervisor.loaded().await.unwrap();
         Self { supervisor, directory }
     }
 

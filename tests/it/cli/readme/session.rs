@@ -208,7 +208,7 @@ impl Session {
         let banner: String = gateway
             .banner
             .lines()
-            .take_while(|line| !line.starts_with("20"))
+            .filter(|line| !line.starts_with("20")) // log lines, such as those about compiling
             .flat_map(|line| [line, "\n"])
             .collect();
         self.gateway = Some(gateway);
