@@ -281,7 +281,7 @@ fn server(
         close_streams_after: http.close_streams_after,
         memory: MemoryShares::of(config).server,
     };
-    // No request is answered before all required plugins are loaded.
+    // With `require_all`, lists and calls to unknown names wait without a limit.
     let max_wait = (!config.require_all).then_some(config.startup_wait);
     let gate = StartupGate::new(supervisor.startup_complete().clone(), max_wait);
     let dispatcher = supervisor.dispatcher().with_startup_gate(gate);

@@ -1,4 +1,4 @@
-//! From a bearer token to a principal, or a reason to refuse it.
+//! Turns a bearer token into a principal, or returns the reason for refusing it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -50,7 +50,7 @@ impl fmt::Debug for WallClock {
 /// The reason that a token is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenProblem {
-    /// It is none of the static tokens, and there are no issuers.
+    /// It isn't one of the static tokens, and no issuers are configured.
     Unknown,
     /// It is longer than any access token.
     TooLong,
@@ -58,7 +58,7 @@ pub enum TokenProblem {
     Malformed,
     /// Its algorithm isn't supported, or isn't that of its key.
     Algorithm,
-    /// Its header has extensions.
+    /// Its header requires extensions (`crit`).
     CriticalHeader,
     /// Its type isn't that of an access token.
     TokenType,
@@ -103,7 +103,7 @@ impl TokenProblem {
             Self::NoKeyId => "token_no_key_id",
             Self::UnknownKey => "token_unknown_key",
             Self::Signature => "token_signature",
-            Self::NotAnAccessToken => "no_access_token",
+            Self::NotAnAccessToken => "not_an_access_token",
             Self::Audience => "token_audience",
             Self::NoSubject => "token_no_subject",
             Self::NoExpiry => "token_no_expiry",
@@ -121,20 +121,20 @@ impl TokenProblem {
             Self::Unknown => "unknown bearer token",
             Self::TooLong => "the token is too long",
             Self::Malformed => "the token is malformed",
-            Self::Algorithm => "the algorithm of the token is not supported or not that of its key",
-            Self::CriticalHeader => "the token has critical extensions",
-            Self::TokenType => "the type of the token is not that of an access token",
-            Self::Issuer => "the issuer of the token is not accepted here",
-            Self::NoKeyId => "the token names no key (kid)",
+            Self::Algorithm => "the algorithm of the token is not supported, or does not match its key",
+            Self::CriticalHeader => "the token requires unsupported extensions (crit)",
+            Self::TokenType => "the type (typ) of the token is not that of an access token",
+            Self::Issuer => "the token is from an unknown issuer",
+            Self::NoKeyId => "the token has no key id (kid)",
             Self::UnknownKey => "the token is signed with an unknown key",
             Self::Signature => "the signature of the token is invalid",
             Self::NotAnAccessToken => "the token is not an access token",
             Self::Audience => "the token was not issued for this server",
-            Self::NoSubject => "the token has no subject",
-            Self::NoExpiry => "the token has no expiry",
+            Self::NoSubject => "the token has no valid subject (sub)",
+            Self::NoExpiry => "the token has no expiry (exp)",
             Self::Expired => "the token has expired",
             Self::NotYetValid => "the token is not valid yet",
-            Self::SenderConstrained => "tokens that belong to a key or certificate are not supported",
+            Self::SenderConstrained => "tokens bound to a key or certificate (cnf) are not supported",
             Self::Inactive => "the token is not active",
         }
     }
@@ -145,7 +145,7 @@ impl TokenProblem {
 pub enum AuthenticationError {
     /// The token isn't valid.
     Refused(TokenProblem),
-    /// The token is valid, but has not all scopes.
+    /// The token is valid, but doesn't have all required scopes.
     InsufficientScope,
     /// The issuer doesn't answer, so the token can't be verified now.
     IssuerUnavailable,

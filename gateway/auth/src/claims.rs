@@ -46,7 +46,7 @@ pub(crate) struct VerifiedToken {
     pub(crate) scopes: BTreeSet<String>,
     /// The time after which it isn't accepted any more, [`LEEWAY`] included.
     pub(crate) ends: SystemTime,
-    /// The time from which on it is accepted.
+    /// The time from which it is accepted, without [`LEEWAY`].
     starts: Option<SystemTime>,
 }
 
@@ -162,7 +162,9 @@ fn is_access_token(claims: &Map<String, Value>) -> bool {
     !is_other_kind
         && !ID_TOKEN_CLAIMS.iter().any(&has)
         && !has(&"events") // security events and logout tokens
-        && ["scope", "scp", "roles"].iter().any(has)
+        && (["scope", "scp"].iter().any(&has)
+            // ID tokens of Entra ID can have roles, but don't name the client that asked for them.
+            || (has(&"roles") && ["azp", "appid", "idtyp"].iter().any(has)))
 }
 
 /// The audiences: a string or an array.

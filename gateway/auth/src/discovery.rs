@@ -30,7 +30,7 @@ pub(crate) async fn discover(
             Err(error) => first_error = first_error.or(Some(error)),
         }
     }
-    Err(first_error.unwrap_or_else(|| IssuerRequestError::new("the issuer isn't an address")))
+    Err(first_error.unwrap_or_else(|| IssuerRequestError::new("the issuer isn't a valid address")))
 }
 
 /// The addresses of the metadata, in the order in which clients try them, without duplicates.
@@ -60,7 +60,7 @@ fn read(document: &[u8], issuer: &str, url: &Url) -> Result<IssuerMetadata, Issu
     };
     // Otherwise, one issuer could speak for another (RFC 8414, 3.3).
     if value["issuer"] != *issuer {
-        return Err(IssuerRequestError::new(format!("{url}: the metadata is that of another issuer")));
+        return Err(IssuerRequestError::new(format!("{url}: the metadata names another issuer")));
     }
     let address = |name: &str| Url::parse(value[name].as_str()?).ok();
     Ok(IssuerMetadata {

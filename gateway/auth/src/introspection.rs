@@ -1,7 +1,7 @@
 //! Token introspection (RFC 7662): asks the issuer about an opaque token.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -22,7 +22,7 @@ use crate::claims::{ClaimRules, VerifiedToken};
 use crate::discovery::discover;
 use crate::issuer_client::{IssuerClient, IssuerRequestError};
 
-/// The number of requests to the endpoint at once: tokens that somebody makes up must not overload the issuer.
+/// The number of requests to the endpoint at once: made-up tokens must not overload the issuer.
 const MAX_REQUESTS: usize = 16;
 
 /// The time for which a token waits for its turn.
@@ -34,7 +34,7 @@ pub(crate) struct IntrospectionEndpoint {
     rules: Arc<ClaimRules>,
     endpoint: OnceCell<Url>,
     authorization: HeaderValue,
-    turns: Semaphore,
+    turns: Arc<Semaphore>,
     /// The tokens that the issuer is being asked about.
     running: Mutex<HashMap<Digest, IntrospectionRequest>>,
 }
@@ -65,7 +65,7 @@ impl IntrospectionEndpoint {
             rules,
             endpoint: OnceCell::new_with(config.endpoint.clone()),
             authorization,
-            turns: Semaphore::new(MAX_REQUESTS),
+            turns: Arc::new(Semaphore::new(MAX_REQUESTS)),
             running: Mutex::default(),
         })
     }
@@ -79,8 +79,16 @@ impl IntrospectionEndpoint {
         token: &str,
         digest: Digest,
     ) -> Result<VerifiedToken, AuthenticationError> {
+        let request = self.lock_running().get(&digest).cloned();
+        if let Some(request) = request {
+            return request.await;
+        }
+        // Waits as part of the caller's request, so that unknown tokens hold no memory beyond their connection.
+        let Ok(Ok(turn)) = timeout(QUEUE_TIMEOUT, Arc::clone(&self.turns).acquire_owned()).await else {
+            return Err(AuthenticationError::IssuerUnavailable);
+        };
         let request = {
-            let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut running = self.lock_running();
             match running.get(&digest) {
                 Some(request) => request.clone(),
                 None => {
@@ -90,8 +98,9 @@ impl IntrospectionEndpoint {
                     );
                     let endpoint = Arc::clone(self);
                     let request = async move {
+                        let _turn = turn;
                         let result = endpoint.ask(form).await;
-                        endpoint.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&digest);
+                        endpoint.lock_running().remove(&digest);
                         result
                     };
                     let request = request.boxed().shared();
@@ -104,10 +113,11 @@ impl IntrospectionEndpoint {
         request.await
     }
 
+    fn lock_running(&self) -> MutexGuard<'_, HashMap<Digest, IntrospectionRequest>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn ask(&self, form: String) -> Result<VerifiedToken, AuthenticationError> {
-        let Ok(Ok(_turn)) = timeout(QUEUE_TIMEOUT, self.turns.acquire()).await else {
-            return Err(AuthenticationError::IssuerUnavailable);
-        };
         let answer = self.request(form).await.map_err(|error| {
             tracing::warn!(issuer = %self.rules.issuer, "token introspection failed: {error}");
             AuthenticationError::IssuerUnavailable
@@ -125,7 +135,9 @@ impl IntrospectionEndpoint {
         let answer = self.client.post_form(endpoint, self.authorization.clone(), form).await?;
         let answer = str::from_utf8(&answer).ok().and_then(|text| parse_strict(text).ok());
         let answer = answer.filter(|answer| answer["active"].is_boolean());
-        answer.ok_or_else(|| IssuerRequestError::new(format!("{endpoint}: the answer has no `active`")))
+        answer.ok_or_else(|| {
+            IssuerRequestError::new(format!("{endpoint}: the response has no boolean `active`"))
+        })
     }
 
     async fn discovered(&self) -> Result<Url, IssuerRequestError> {

@@ -137,7 +137,7 @@ fn causes(error: &(dyn std::error::Error + 'static)) -> String {
 
 fn tls_config(ca_file: Option<&Path>) -> ClientConfig {
     let mut roots = RootCertStore::empty();
-    // Systems have invalid certificates among the valid ones, and the log of plugins' requests names these problems.
+    // System stores can contain invalid certificates. Plugins' HTTP client already logs them.
     let _ = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     let bundle = ca_file.and_then(|file| fs::read(file).ok()).unwrap_or_default();
     let _ = roots.add_parsable_certificates(CertificateDer::pem_slice_iter(&bundle).filter_map(Result::ok));

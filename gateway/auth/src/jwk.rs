@@ -73,7 +73,7 @@ pub(crate) struct VerificationKeys(Vec<VerificationKey>);
 pub(crate) enum KeySetError {
     #[error("the key set isn't a JSON object with `keys`")]
     NoKeySet,
-    #[error("the key set has no key that can be used: it needs `kid`, and RSA, P-256, P-384 or Ed25519")]
+    #[error("no usable key in the key set: a key needs a `kid`, and must be RSA, P-256, P-384 or Ed25519")]
     NoUsableKey,
 }
 

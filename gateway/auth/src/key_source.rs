@@ -152,7 +152,7 @@ impl KeySource {
         match fetched {
             Ok(keys) => {
                 if state.failed.is_some() {
-                    tracing::info!(issuer = %self.issuer, "keys of the issuer fetched again");
+                    tracing::info!(issuer = %self.issuer, "fetched the issuer's keys again");
                 }
                 state.keys = Some(Arc::new(keys));
                 state.fetched = Some(now);

@@ -2,12 +2,12 @@
 //!
 //! Two kinds of bearer tokens are accepted: the static tokens of the configuration, and OAuth access tokens of the
 //! configured issuers (MCP 2026-07-28, basic/authorization; RFC 6750). Access tokens are verified here if they are JWTs,
-//! and by their issuer if they are opaque. HTTP itself is the business of the gateway: this crate sees only the token.
+//! and by their issuer if they are opaque. The gateway handles HTTP itself: this crate sees only the token.
 //!
 //! - [`authenticator`]: the entry, from a token to a principal or a reason to refuse it.
 //! - `static_tokens`: the tokens of the configuration.
 //! - `jwt`: the form and signature of JWTs.
-//! - `claims`: what a token says, once it is known to be genuine.
+//! - `claims`: the claims of a token whose signature was verified.
 //! - `jwk`: an issuer's keys.
 //! - `key_source`: fetches and keeps these keys.
 //! - `introspection`: asks the issuer about opaque tokens.

@@ -208,7 +208,7 @@ fn check_disclosed(reader: &mut ConfigReader<'_>, config: &Config) {
         let mut clients = config.http.oauth.client_secrets();
         if let Some((issuer, _)) = clients.find(|(_, secret)| discloses(secret)) {
             let message =
-                format!("this would {action} the gateway's own client secret at {}", quoted(issuer));
+                format!("this would {action} the gateway's own client secret for {}", quoted(issuer));
             let problem = Diagnostic::error(message).with_span(span);
             reader.report(problem.with_hint("use a different secret for this plugin"));
         }

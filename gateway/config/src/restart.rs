@@ -76,7 +76,8 @@ impl Config {
             );
             let mut clients = self.http.oauth.client_secrets();
             if let Some((issuer, _)) = clients.find(|(_, secret)| is_disclosed_to(secret, plugin)) {
-                let message = format!("this would give the plugin the gateway's client secret at `{issuer}`");
+                let message =
+                    format!("this would give the plugin the gateway's client secret for `{issuer}`");
                 problems.push(Diagnostic::error(message).with_span(plugin.span.clone()));
             }
             if self.sealing_key.as_ref().is_some_and(|key| is_disclosed_to(key, plugin)) {

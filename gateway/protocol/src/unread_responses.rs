@@ -44,7 +44,7 @@ pub struct UnreadResponse {
 /// The caller would hold too much of the budget with this response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the response doesn't fit into the memory for unread responses (`[gateway] memory`); read other responses, or request less"
+    "the response doesn't fit in the memory for unread responses (`[gateway] memory`); read other responses first, or request less"
 )]
 pub(crate) struct ResponseTooLarge;
 

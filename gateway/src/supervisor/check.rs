@@ -1,7 +1,7 @@
 //! Checks one plugin: its file, its active code under its configuration, or both.
 //!
 //! A check changes nothing: it reports its findings, and the reconciler decides. All slow work happens here: reading,
-//! compiling, asking the plugin for its description, compiling schemas. At a start, one plugin per core is compiled at a
+//! compiling, asking the plugin for its description, compiling schemas. At start, up to four plugins are compiled at a
 //! time, and afterwards one. A plugin that waits for its turn keeps nothing in memory and reads the latest content when
 //! its turn comes.
 
@@ -140,7 +140,7 @@ pub(super) struct CheckCircumstances {
     pub(super) has_writable_dirs: bool,
 }
 
-/// A check has come to compiling.
+/// A check has reached a stage of compiling.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CompileStep {
     /// The plugin's serial number.

@@ -1,4 +1,4 @@
-//! The parts of `[gateway] memory`: instances of plugins, requests, responses that aren't sent yet, and what else waits
+//! The parts of `[gateway] memory`: instances of plugins, requests, unread responses, and everything else that waits
 //! for clients. The rest, a sixth or more, is for everything else, such as loaded code and the gateway itself.
 
 use moongate_config::Config;

@@ -30,7 +30,7 @@ pub use self::turns::WorkOwner;
 #[cfg(target_os = "linux")]
 const LOWEST_PRIORITY: i32 = 19;
 
-/// What the pool knows of work.
+/// The runtime and owner of work on the pool.
 #[derive(Debug)]
 struct WorkInfo {
     /// The runtime that it comes from.

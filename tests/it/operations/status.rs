@@ -181,6 +181,7 @@ fn a_plugin_starts_once_its_missing_directory_appears() {
 #[test]
 fn banner_shows_a_call_command_for_this_gateway() {
     let (workspace, http, _) = start();
+    wait_until("the last line is printed", || http.log().contains("\ntry       "));
     let log = http.log();
     let line = log.lines().find_map(|line| line.strip_prefix("try       ")).unwrap();
     let words: Vec<&str> = line.split(' ').skip(1).collect();

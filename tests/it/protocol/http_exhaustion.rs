@@ -247,7 +247,7 @@ fn unread_answers_count_even_if_the_system_could_keep_them() {
     // The rest of each is in the buffer of the client, which is the test itself.
     let least = f64::from(SIZE) * 10.0 / 2.0;
     wait_until("they are counted", || {
-        http.admin().metric("moongate_unsent_answer_bytes").is_some_and(|bytes| bytes >= least)
+        http.admin().metric("moongate_unread_response_bytes").is_some_and(|bytes| bytes >= least)
     });
     drop(unread);
 }

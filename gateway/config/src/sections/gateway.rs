@@ -19,7 +19,7 @@ pub(crate) const DEFAULT_CONCURRENCY: u32 = 64;
 /// The default time that running calls get to finish on shutdown.
 pub(crate) const DEFAULT_STOP_GRACE: Duration = Duration::from_secs(30);
 
-/// The default time that lists wait for plugins after a start: most plugins compile in less, and clients wait longer.
+/// The default of `startup_wait`: most plugins compile faster, and clients wait longer.
 pub(crate) const DEFAULT_STARTUP_WAIT: Duration = Duration::from_secs(2);
 
 /// The shortest sealing key, in characters. A shorter one could be guessed: anyone with a sealed text can try any

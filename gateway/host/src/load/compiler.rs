@@ -80,7 +80,7 @@ impl CompileLimits {
 /// The importance of compiling, compared with everything else on the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CompilePriority {
-    /// Someone waits for the plugin: all cores are used.
+    /// Requests wait for the plugin, so all cores are used.
     Normal,
     /// The gateway serves calls, which must not become slower.
     Low,

@@ -129,7 +129,7 @@ pub enum QuestionError {
     #[error("too many questions are open; try again later")]
     TooManyInTotal,
     /// The caller has used up its share of the memory of open questions and their answers.
-    #[error("too many long questions or answers are waiting; try again later")]
+    #[error("too many large questions or answers are pending; try again later")]
     NoMemory,
     /// The connection is closed.
     #[error("the client can't answer any more: the connection is closed, or the gateway is stopping")]

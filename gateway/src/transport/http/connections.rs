@@ -353,8 +353,9 @@ impl ConnectionHandle {
             return;
         }
         state.head = RequestHead::Incomplete(before + bytes);
-        drop(state);
+        // Counted with the lock, so that an eviction can't subtract what isn't added yet.
         let all = self.limiter.incomplete_heads.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        drop(state);
         if all > MAX_INCOMPLETE_HEAD_BYTES {
             self.limiter.evict_incomplete_head();
         }

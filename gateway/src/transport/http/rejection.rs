@@ -120,7 +120,7 @@ impl Rejection {
             Self::InvalidToken(problem) => problem.description().to_owned(),
             Self::InsufficientScope => "the token needs more scopes".to_owned(),
             Self::IssuerUnavailable => {
-                "the token can't be verified now: its authorization server doesn't respond".to_owned()
+                "the token can't be verified now: the authorization server isn't responding".to_owned()
             }
             Self::Method(methods) => format!("method not allowed; supported: {methods}"),
             Self::ContentType => "the body must be `application/json` in UTF-8".to_owned(),

@@ -1,10 +1,10 @@
-//! The order of the work on the background pool: whoever has used the least processor time lately is next.
+//! The order of work on the background pool: the owner that used the least CPU time recently goes next.
 //!
-//! Each plugin and each caller has an account. What they use there counts for a second or two, so none is punished for
+//! Each plugin and each caller has an account. Use of the pool counts for a second or two, so none is penalised for
 //! long, and none can save up.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use moongate_model::caller::Caller;
@@ -13,10 +13,14 @@ use moongate_model::names::PluginId;
 /// The time after which half of the use of an account is forgotten.
 const HALF_LIFE: Duration = Duration::from_secs(1);
 
+/// Less use than this makes no difference. It bounds how long work can wait for work of owners without any use: ten
+/// half-lives for a second of use.
+const LEAST_USE: Duration = Duration::from_millis(1);
+
 /// The number of accounts at which unused ones are removed.
 const MAX_UNUSED_ACCOUNTS: usize = 64;
 
-/// Whom work on the background pool counts for.
+/// The owner of work on the background pool.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WorkOwner<'a> {
     /// The plugin that computes.
@@ -84,11 +88,17 @@ impl OwnerAccounts {
 
     /// The rank of the owner's work: lower is earlier. Of two plugins that a caller uses, and of two callers of a plugin,
     /// the one that used less is next.
+    ///
+    /// What was used halves with each half-life, so its logarithm falls by one. Adding the time in half-lives makes the
+    /// ranks of work that waits comparable with those of work that comes later, and no work waits forever.
     pub(super) fn rank(&self) -> u64 {
+        static FIRST: LazyLock<Instant> = LazyLock::new(Instant::now);
         let now = Instant::now();
         let seconds: f64 =
             [&self.plugin, &self.caller].into_iter().flatten().map(|account| account.recent(now)).sum();
-        u64::try_from(Duration::from_secs_f64(seconds).as_micros()).unwrap_or(u64::MAX)
+        let elapsed = now.saturating_duration_since(*FIRST).as_secs_f64() / HALF_LIFE.as_secs_f64();
+        let half_lives = (seconds / LEAST_USE.as_secs_f64()).max(1.0).log2() + elapsed;
+        u64::try_from(Duration::from_secs_f64(half_lives).as_micros()).unwrap_or(u64::MAX)
     }
 }
 

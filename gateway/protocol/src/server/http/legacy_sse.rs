@@ -221,7 +221,7 @@ impl Server {
             return busy(BusyReason::UnreadResponses.to_string());
         }
         let Ok(permit) = Arc::clone(&client.permits).try_acquire_owned() else {
-            return busy("too many requests are pending; read their answers first".to_owned());
+            return busy("too many requests are pending; read their responses first".to_owned());
         };
         let reply = self.stdio_incoming(&client.connection, Ok(incoming));
         if client.out.is_closed() {
