@@ -129,8 +129,12 @@ fn reads_every_key() {
     );
     assert_eq!(local.keys, KeyLocation::File(goldens_dir().join("files/jwks.json")));
     assert_eq!(key_files, [goldens_dir().join("files/jwks.json")]);
+    check_plugins(&plugins);
+}
 
-    let [time, another] = plugins.as_slice() else { panic!("two plugins") };
+/// Checks the values of every key of a plugin.
+fn check_plugins(plugins: &[Arc<PluginConfig>]) {
+    let [time, another] = plugins else { panic!("two plugins") };
     assert_eq!((time.reload, another.reload), (ReloadPolicy::Pinned, ReloadPolicy::Live));
     assert_eq!(time.source, goldens_dir().join("files/time.wasm"));
     assert_eq!((time.prefix.as_str(), another.prefix.as_str()), ("", "another"));

@@ -21,6 +21,7 @@ fn tools_run_without_optional_arguments() {
             "sleep",
             "config_get",
             "ask",
+            "compute_then",
             "report_and_wait",
             "last_words",
             "connect",

@@ -1,3 +1,5 @@
+//! Tokens of several issuers and the cache of verified tokens.
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::UNIX_EPOCH;
 

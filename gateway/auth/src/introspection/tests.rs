@@ -1,3 +1,5 @@
+//! Introspection of opaque tokens.
+
 use moongate_config::{IssuerConfig, KeyLocation, Secret};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -1,3 +1,5 @@
+//! Key sets.
+
 use serde_json::json;
 
 use super::*;
@@ -9,8 +11,9 @@ fn keys(keys: &[Value]) -> Result<VerificationKeys, KeySetError> {
 
 /// The key with other members. A `null` removes a member.
 fn with(mut key: Value, members: Value) -> Value {
-    for (name, value) in members.as_object().unwrap() {
-        key[name] = value.clone();
+    let Value::Object(members) = members else { panic!("members are an object") };
+    for (name, value) in members {
+        key[name] = value;
     }
     key.as_object_mut().unwrap().retain(|_, value| !value.is_null());
     key

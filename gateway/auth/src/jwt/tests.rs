@@ -1,3 +1,5 @@
+//! The form and signature of a JWT.
+
 use serde_json::json;
 
 use super::*;

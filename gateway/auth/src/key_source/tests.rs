@@ -1,3 +1,5 @@
+//! Fetching and caching keys of issuers.
+
 use std::fs;
 
 use serde_json::json;
