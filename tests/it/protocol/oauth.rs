@@ -223,15 +223,15 @@ fn refuses_every_token_that_is_not_for_this_gateway() {
         ("issuer", signed(json!({ "iss": "https://other.example" }))),
         ("issuer", signed(json!({ "iss": null }))),
         ("issuer", signed(json!({ "iss": format!("{}/", issuer.issuer()) }))),
-        ("no subject", signed(json!({ "sub": null }))),
-        ("names no key", headed(json!({ "kid": null }))),
+        ("no valid subject", signed(json!({ "sub": null }))),
+        ("no key id", headed(json!({ "kid": null }))),
         ("unknown key", headed(json!({ "kid": "other" }))),
         ("algorithm", headed(json!({ "alg": "none" }))),
         ("algorithm", headed(json!({ "alg": "HS256" }))),
         ("algorithm", format!("{hmac_message}.{}", URL_SAFE_NO_PAD.encode(hmac_tag))),
         ("algorithm", format!("{}.", unsigned(json!({ "alg": "none", "typ": "at+jwt", "kid": "k" })))),
         ("algorithm", stranger.token(&valid)),
-        ("critical", headed(json!({ "crit": ["b64"], "b64": true }))),
+        ("(crit)", headed(json!({ "crit": ["b64"], "b64": true }))),
         ("type", headed(json!({ "typ": "id_token+jwt" }))),
         ("not an access token", {
             let claims = with(valid.clone(), json!({ "nonce": "n" }));

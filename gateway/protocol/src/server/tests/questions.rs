@@ -430,7 +430,7 @@ async fn limits_memory_of_waiting_answers() {
         }
     };
     assert_eq!(waiting.len(), 22, "of 3 MB each, in 64 MiB");
-    assert!(text(&refused).contains("too many long questions or answers are waiting"), "{refused}");
+    assert!(text(&refused).contains("too many large questions or answers are pending"), "{refused}");
     drop(waiting);
     let_calls_run().await;
     let mut messages = several(server.stdio_line(&connection, &call(99, "a_asks")));
