@@ -14,7 +14,6 @@ use tracing_subscriber::util::{SubscriberInitExt as _, TryInitError};
 use tracing_subscriber::{EnvFilter, Registry, fmt};
 
 mod collected_warnings;
-pub(crate) mod log_interval;
 mod log_writer;
 mod problems;
 mod stderr;

@@ -258,7 +258,7 @@ impl AccessTokenVerifier {
         let verified = match self.cache.get(&digest) {
             Some(cached) => cached,
             None => {
-                let verified = self.verify_anew(token, digest).await?;
+                let verified = self.verify_uncached(token, digest).await?;
                 verified.check_time(self.clock.now()).map_err(AuthenticationError::Refused)?;
                 self.cache.insert(digest, verified.clone());
                 verified
@@ -275,7 +275,11 @@ impl AccessTokenVerifier {
         })
     }
 
-    async fn verify_anew(&self, token: &[u8], digest: Digest) -> Result<VerifiedToken, AuthenticationError> {
+    async fn verify_uncached(
+        &self,
+        token: &[u8],
+        digest: Digest,
+    ) -> Result<VerifiedToken, AuthenticationError> {
         let refused = AuthenticationError::Refused;
         if token.len() > MAX_TOKEN_BYTES {
             return Err(refused(TokenProblem::TooLong));

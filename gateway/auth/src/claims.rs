@@ -143,11 +143,13 @@ impl ClaimRules {
     fn subject(&self, claims: &Map<String, Value>, subject: &str) -> TokenSubject {
         let name = self.name_claim.as_ref().and_then(|name| claims.get(name)?.as_str());
         let is_visible = |c: char| !c.is_whitespace() && !is_hidden(c);
-        let name = name.filter(|name| name.contains(is_visible)).unwrap_or(subject);
-        let subject = TokenSubject::new(Arc::clone(&self.issuer), subject.into(), name);
+        let name = name.filter(|name| name.contains(is_visible));
+        // A subject in place of a missing claim must not look like the claim of another subject.
+        let is_substitute = name.is_none() && self.name_claim.is_some();
+        let subject = TokenSubject::new(Arc::clone(&self.issuer), subject.into(), name.unwrap_or(subject));
         match self.naming {
-            SubjectNaming::Plain => subject,
-            SubjectNaming::Qualified => subject.with_qualified_name(),
+            SubjectNaming::Plain if !is_substitute => subject,
+            SubjectNaming::Plain | SubjectNaming::Qualified => subject.with_qualified_name(),
         }
     }
 }

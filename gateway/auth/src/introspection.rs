@@ -11,9 +11,10 @@ use http::header::HeaderValue;
 use moongate_config::IntrospectionConfig;
 use moongate_model::json::parse_strict;
 use moongate_model::names::Digest;
+use moongate_system::log_interval::LogInterval;
 use serde_json::Value;
 use tokio::sync::{OnceCell, Semaphore};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use url::Url;
 use url::form_urlencoded::byte_serialize;
 
@@ -37,6 +38,7 @@ pub(crate) struct IntrospectionEndpoint {
     turns: Arc<Semaphore>,
     /// The tokens that the issuer is being asked about.
     running: Mutex<HashMap<Digest, IntrospectionRequest>>,
+    failures: Mutex<LogInterval>,
 }
 
 type IntrospectionRequest = Shared<BoxFuture<'static, Result<VerifiedToken, AuthenticationError>>>;
@@ -67,6 +69,7 @@ impl IntrospectionEndpoint {
             authorization,
             turns: Arc::new(Semaphore::new(MAX_REQUESTS)),
             running: Mutex::default(),
+            failures: Mutex::default(),
         })
     }
 
@@ -119,7 +122,10 @@ impl IntrospectionEndpoint {
 
     async fn ask(&self, form: String) -> Result<VerifiedToken, AuthenticationError> {
         let answer = self.request(form).await.map_err(|error| {
-            tracing::warn!(issuer = %self.rules.issuer, "token introspection failed: {error}");
+            let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(count) = failures.record(Instant::now(), 1) {
+                tracing::warn!(issuer = %self.rules.issuer, count, "token introspection failed: {error}");
+            }
             AuthenticationError::IssuerUnavailable
         })?;
         let Some(answer) =

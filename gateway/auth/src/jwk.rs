@@ -68,26 +68,26 @@ pub(crate) struct VerificationKey {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct VerificationKeys(Vec<VerificationKey>);
 
-/// The reason that a key set can't be used.
+/// The text isn't a key set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum KeySetError {
-    #[error("the key set isn't a JSON object with `keys`")]
-    NoKeySet,
-    #[error("no usable key in the key set: a key needs a `kid`, and must be RSA, P-256, P-384 or Ed25519")]
-    NoUsableKey,
-}
+#[error("the key set isn't a JSON object with `keys`")]
+pub(crate) struct KeySetError;
 
 impl VerificationKeys {
-    /// Reads a key set. Keys of other kinds are ignored, as the standard requires.
+    /// Reads a key set. Keys of other kinds are ignored, as the standard requires, so there can be none.
     ///
     /// # Errors
-    /// It isn't a key set, or no key can be used.
+    /// It isn't a key set.
     pub(crate) fn parse(text: &[u8]) -> Result<Self, KeySetError> {
         let value = str::from_utf8(text).ok().and_then(|text| parse_strict(text).ok());
         let keys = value.as_ref().and_then(|value| value.get("keys")?.as_array());
-        let keys = keys.ok_or(KeySetError::NoKeySet)?.iter().take(MAX_KEYS);
-        let usable: Vec<_> = keys.filter_map(|key| VerificationKey::read(key.as_object()?)).collect();
-        if usable.is_empty() { Err(KeySetError::NoUsableKey) } else { Ok(Self(usable)) }
+        let keys = keys.ok_or(KeySetError)?.iter().take(MAX_KEYS);
+        Ok(Self(keys.filter_map(|key| VerificationKey::read(key.as_object()?)).collect()))
+    }
+
+    /// Reports whether there are no keys.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// The keys with this id that the algorithm can use. Ids should be unique, but only for keys of one type.

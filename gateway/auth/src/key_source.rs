@@ -154,6 +154,13 @@ impl KeySource {
                 if state.failed.is_some() {
                     tracing::info!(issuer = %self.issuer, "fetched the issuer's keys again");
                 }
+                // It replaces the last keys all the same: an issuer withdraws all of them in this way.
+                if keys.is_empty() {
+                    tracing::warn!(
+                        issuer = %self.issuer,
+                        "no usable key in the issuer's key set: a key needs a `kid`, and must be RSA, P-256, P-384 or Ed25519"
+                    );
+                }
                 state.keys = Some(Arc::new(keys));
                 state.fetched = Some(now);
                 state.failed = None;

@@ -284,7 +284,7 @@ async fn finish_request(
     running: RunningRequest,
     responses: ResponseRenderer,
 ) -> Option<CountedMessage> {
-    let answer = finish(begun).await;
+    let answer = finish(begun, &responses.caller).await;
     let cancelled = running.is_cancelled();
     drop(running);
     (!cancelled).then(|| responses.response(&id, answer))

@@ -1,8 +1,8 @@
-//! The memory of answers that clients haven't read yet.
+//! The memory of responses that clients haven't read yet.
 //!
-//! An answer counts from its rendering until it is sent, wherever it waits: its share of the budget travels with its
-//! text. Once a caller has used up its part, no request of it runs until it has read some answers. The size of an answer
-//! is known only when it exists, so calls that were already running can exceed the part, but not what one caller may
+//! A response counts from its rendering until it is sent, wherever it waits: its share of the budget travels with its
+//! text. Once a caller has used up its part, no request of it runs until it has read some responses. The size of a
+//! response is known only when it exists, so calls that were already running can exceed the part, but not what one caller may
 //! hold of the whole budget: results above that are discarded.
 
 use std::sync::Arc;
@@ -24,19 +24,19 @@ pub(crate) use result_text::ResultWriter;
 /// The number of parts of the budget. One caller can use one of them.
 const PARTS: u64 = 8;
 
-/// Counts the bytes of answers until they are written, per caller and in total.
+/// Counts the bytes of responses until they are written, per caller and in total.
 #[derive(Debug)]
 pub struct UnreadResponses {
     budget: Arc<CallerBudget>,
-    /// Notified whenever an answer was written.
+    /// Notified whenever a response was written.
     sent: Notify,
 }
 
-/// The share of an answer that isn't written yet. Drop it once it is.
+/// The share of a response that isn't written yet. Drop it once it is.
 #[derive(Debug)]
-#[must_use = "the answer counts as written when this is dropped"]
+#[must_use = "the response counts as written when this is dropped"]
 pub struct UnreadResponse {
-    answers: Arc<UnreadResponses>,
+    responses: Arc<UnreadResponses>,
     /// `None` only while it is dropped.
     share: Option<BudgetShare>,
 }
@@ -61,12 +61,12 @@ impl UnreadResponses {
         Self::new(u64::MAX)
     }
 
-    /// Counts an answer of this many bytes, even if it exceeds the budget.
+    /// Counts a response of this many bytes, even if it exceeds the budget.
     pub fn charge(self: &Arc<Self>, caller: &Caller, bytes: usize) -> UnreadResponse {
-        UnreadResponse { answers: Arc::clone(self), share: Some(self.budget.charge(caller, bytes as u64)) }
+        UnreadResponse { responses: Arc::clone(self), share: Some(self.budget.charge(caller, bytes as u64)) }
     }
 
-    /// Counts an answer of this many bytes.
+    /// Counts a response of this many bytes.
     ///
     /// # Errors
     /// The caller would hold too much of the budget.
@@ -76,10 +76,10 @@ impl UnreadResponses {
         bytes: usize,
     ) -> Result<UnreadResponse, ResponseTooLarge> {
         let share = self.budget.try_reserve_exact(caller, bytes as u64).ok_or(ResponseTooLarge)?;
-        Ok(UnreadResponse { answers: Arc::clone(self), share: Some(share) })
+        Ok(UnreadResponse { responses: Arc::clone(self), share: Some(share) })
     }
 
-    /// True if the caller has to read answers before its next request can run. While the total is used up, this is only
+    /// True if the caller has to read responses before its next request can run. While the total is used up, this is only
     /// so for callers that use more than an eighth of their part: those that read aren't refused for others that don't.
     #[must_use]
     pub fn is_exceeded(&self, caller: &Caller) -> bool {
@@ -91,7 +91,7 @@ impl UnreadResponses {
         held >= self.part() || (held > self.part() / PARTS && self.budget.used() >= self.budget.total())
     }
 
-    /// The bytes of all unread answers.
+    /// The bytes of all unread responses.
     #[must_use]
     pub fn used(&self) -> u64 {
         self.budget.used()
@@ -111,7 +111,7 @@ impl UnreadResponses {
     async fn wait_until(&self, condition: impl Fn() -> bool) {
         loop {
             let mut sent = std::pin::pin!(self.sent.notified());
-            sent.as_mut().enable(); // before the check, so that an answer that is written meanwhile isn't missed
+            sent.as_mut().enable(); // before the check, so that a response that is written meanwhile isn't missed
             if condition() {
                 return;
             }
@@ -123,7 +123,7 @@ impl UnreadResponses {
     /// host that reads slowly needs no error. The time limit of the call is the caller's to watch. Cancel-safe.
     ///
     /// # Errors
-    /// [`CallError::Busy`]: the caller has to read answers first. [`CallError::Cancelled`]: `cancel` was set first.
+    /// [`CallError::Busy`]: the caller has to read responses first. [`CallError::Cancelled`]: `cancel` was set first.
     pub(crate) async fn admit(&self, caller: &Caller, cancel: &CancellationToken) -> Result<(), CallError> {
         match caller {
             Caller::Local => {
@@ -156,7 +156,7 @@ impl UnreadResponse {
 impl Drop for UnreadResponse {
     fn drop(&mut self) {
         self.share = None;
-        self.answers.sent.notify_waiters();
+        self.responses.sent.notify_waiters();
     }
 }
 

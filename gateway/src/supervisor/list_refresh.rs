@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use moongate_host::ReportedChanges;
 
 use super::plugin_host::LoadedPlugin;
-use crate::telemetry::log_interval::LogInterval;
+use moongate_system::log_interval::LogInterval;
 
 mod schedule;
 

@@ -4,6 +4,8 @@
 pub mod background;
 // A limit on blocking work that can hang.
 pub mod blocking;
+// A limit on log lines about events that others can cause.
+pub mod log_interval;
 // The memory that the process may use.
 pub mod memory_limit;
 // Directories that only the gateway's user can access.

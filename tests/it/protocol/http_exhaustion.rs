@@ -195,7 +195,7 @@ fn one_caller_with_all_its_connections_busy_keeps_no_other_out() {
 }
 
 #[test]
-fn answers_that_nobody_reads_have_a_limit() {
+fn unread_responses_have_a_limit() {
     const SIZE: usize = 8_000_000;
     /// The caller's part of `[gateway] memory`, 64 MiB, and the answers of 16 calls and of those that have ended at the same time.
     const MAX_KIB: u64 = (64 + 2 * 16 * 8) * 1024;
@@ -232,7 +232,7 @@ fn answers_that_nobody_reads_have_a_limit() {
 }
 
 #[test]
-fn unread_answers_count_even_if_the_system_could_keep_them() {
+fn unread_responses_count_even_if_the_system_could_keep_them() {
     const SIZE: u32 = 2_000_000;
     let workspace = workspace("");
     let http = Http::start(&workspace);

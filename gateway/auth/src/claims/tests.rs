@@ -128,7 +128,7 @@ fn names_come_from_the_claim_or_the_subject() {
     assert_eq!(name(SubjectNaming::Plain, ann.clone()), "ann@example.com");
     assert_eq!(name(SubjectNaming::Qualified, ann), "ann@example.com (https://a.example)");
     for none in [json!({}), json!({ "email": " " }), json!({ "email": "\u{202e}" }), json!({ "email": 1 })] {
-        assert_eq!(name(SubjectNaming::Plain, none), "1");
+        assert_eq!(name(SubjectNaming::Plain, none), "1 (https://a.example)");
     }
 }
 

@@ -62,11 +62,11 @@ fn unusable_keys_are_ignored() {
         json!("a string"),
         json!({}),
     ] {
-        assert_eq!(keys(std::slice::from_ref(&bad)), Err(KeySetError::NoUsableKey), "{bad}");
+        assert!(keys(std::slice::from_ref(&bad)).unwrap().is_empty(), "{bad}");
         assert!(keys(&[bad.clone(), good.clone()]).unwrap().has("good"), "{bad}");
     }
     for text in ["", "[]", "{}", "{\"keys\":{}}", "{\"keys\":[],\"keys\":[]}", "\u{feff}{}"] {
-        assert_eq!(VerificationKeys::parse(text.as_bytes()), Err(KeySetError::NoKeySet), "{text}");
+        assert_eq!(VerificationKeys::parse(text.as_bytes()), Err(KeySetError), "{text}");
     }
 }
 

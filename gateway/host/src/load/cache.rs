@@ -151,7 +151,7 @@ impl CodeCache {
         let started = Instant::now();
         let mut waited = false;
         // Without locks, the component is compiled once by each process.
-        let _lock = loop {
+        let lock = loop {
             match dir.try_lock(&name) {
                 Ok(None) if started.elapsed() < max_wait => {
                     waited = true;
@@ -166,7 +166,10 @@ impl CodeCache {
         } else {
             compile().map(|code| if self.add(engine, digest, &code).is_ok() { Vec::new() } else { code })
         };
-        let _ = dir.remove(&name);
+        // A process that has waited for too long leaves the lock to its holder.
+        if lock.is_some() {
+            let _ = dir.remove(&name);
+        }
         added
     }
 

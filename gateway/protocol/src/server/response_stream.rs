@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::caller::Caller;
 use crate::jsonrpc::Id;
 use crate::mcp::{Method, PendingAnswer, ProtocolError, RequestAnswer, SideMessage, StartedRequest};
 use crate::session::RunningRequest;
@@ -102,12 +103,12 @@ impl RequestInProgress {
 }
 
 /// Waits for the answer. A panic becomes an error response with the request's id. The response with a large shared answer
-/// is rendered on the background pool. Until then, the answer takes no memory of its own.
-pub(super) async fn finish(begun: StartedRequest) -> RequestAnswer {
+/// is rendered on the background pool, for `caller`. Until then, the answer takes no memory of its own.
+pub(super) async fn finish(begun: StartedRequest, caller: &Caller) -> RequestAnswer {
     match begun {
         StartedRequest::Ready(answer) => {
             if answer.shared_bytes() > MAX_INLINE_BYTES {
-                move_to_background(WorkOwner::default()).await;
+                move_to_background(WorkOwner { plugin: None, caller: Some(caller) }).await;
             }
             answer
         }

@@ -22,10 +22,10 @@ pub struct CountedMessage {
 impl CountedMessage {
     /// The same message, counted for `caller` unless it is small or already counted.
     #[must_use]
-    pub fn counted(self, answers: &Arc<UnreadResponses>, caller: &Caller) -> Self {
+    pub fn counted(self, responses: &Arc<UnreadResponses>, caller: &Caller) -> Self {
         let Self { text, unread } = self;
         let is_missing = unread.is_none() && text.len() >= MIN_COUNTED_BYTES;
-        let unread = if is_missing { Some(answers.charge(caller, text.len())) } else { unread };
+        let unread = if is_missing { Some(responses.charge(caller, text.len())) } else { unread };
         Self { text, unread }
     }
 

@@ -31,7 +31,7 @@ pub struct ResultText {
 /// Collects the text of a result.
 #[derive(Debug)]
 pub(crate) struct ResultWriter<'a> {
-    answers: &'a Arc<UnreadResponses>,
+    responses: &'a Arc<UnreadResponses>,
     caller: &'a Caller,
     result: ResultText,
     /// The length from which more has to be counted.
@@ -40,8 +40,8 @@ pub(crate) struct ResultWriter<'a> {
 
 impl<'a> ResultWriter<'a> {
     /// A result for `caller`, without text.
-    pub(crate) fn new(answers: &'a Arc<UnreadResponses>, caller: &'a Caller) -> Self {
-        Self { answers, caller, result: ResultText::with_capacity(512), counted: MIN_COUNTED_BYTES }
+    pub(crate) fn new(responses: &'a Arc<UnreadResponses>, caller: &'a Caller) -> Self {
+        Self { responses, caller, result: ResultText::with_capacity(512), counted: MIN_COUNTED_BYTES }
     }
 
     /// The result.
@@ -58,7 +58,7 @@ impl<'a> ResultWriter<'a> {
         let counted = length.next_multiple_of(GROWTH_BYTES);
         match &mut self.result.unread {
             Some(unread) => unread.grow(counted - self.counted)?,
-            none => *none = Some(self.answers.reserve(self.caller, counted)?),
+            none => *none = Some(self.responses.reserve(self.caller, counted)?),
         }
         self.counted = counted;
         Ok(())

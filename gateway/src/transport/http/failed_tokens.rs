@@ -9,7 +9,7 @@ use moongate_auth::TokenProblem;
 use moongate_model::caller::Caller;
 use tokio::time::Instant;
 
-use crate::telemetry::log_interval::LogInterval;
+use moongate_system::log_interval::LogInterval;
 
 /// The number of failures of a peer that aren't slowed down: a client with an outdated token repeats its request a few
 /// times.

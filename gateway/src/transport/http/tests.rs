@@ -486,7 +486,7 @@ async fn busy_connections_of_one_caller_keep_no_other_out() {
 }
 
 #[tokio::test]
-async fn unread_answers_of_a_caller_refuse_its_next_requests() {
+async fn unread_responses_of_a_caller_refuse_its_next_requests() {
     let mut config = config();
     config.tokens = vec![with_token("greedy", "secret-a"), with_token("other", "secret-b")];
     let gateway = start(config).await;

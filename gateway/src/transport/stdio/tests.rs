@@ -194,7 +194,7 @@ async fn stops_reading_from_a_host_that_never_reads() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn large_unread_answers_delay_calls_but_not_cancellations() {
+async fn large_unread_responses_delay_calls_but_not_cancellations() {
     const SIZE: usize = 100_000;
     const CALLS: usize = 300;
     /// Calls that run when the limit is reached.

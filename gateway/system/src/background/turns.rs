@@ -89,7 +89,7 @@ impl OwnerAccounts {
     /// The rank of the owner's work: lower is earlier. Of two plugins that a caller uses, and of two callers of a plugin,
     /// the one that used less is next.
     ///
-    /// What was used halves with each half-life, so its logarithm falls by one. Adding the time in half-lives makes the
+    /// The use of an account halves with each half-life, so its logarithm falls by one. Adding the time in half-lives makes the
     /// ranks of work that waits comparable with those of work that comes later, and no work waits forever.
     pub(super) fn rank(&self) -> u64 {
         static FIRST: LazyLock<Instant> = LazyLock::new(Instant::now);

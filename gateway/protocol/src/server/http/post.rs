@@ -172,7 +172,7 @@ impl Server {
                 Ok(RequestInProgress { started: begun, .. }) => {
                     let id = request.id.clone();
                     let finished = MovableFuture::new(async move {
-                        let answer = finish(begun).await;
+                        let answer = finish(begun, &responses.caller).await;
                         HttpReply::new(answer.status(), responses.response(&id, answer))
                     });
                     finished.await.into()

@@ -9,14 +9,15 @@ const LOG_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The events since the last log line, and the time of that line.
 #[derive(Debug, Default)]
-pub(crate) struct LogInterval {
+pub struct LogInterval {
     events: u64,
     last_logged: Option<Instant>,
 }
 
 impl LogInterval {
     /// Counts events. If they can be logged now, returns their number since the last line.
-    pub(crate) fn record(&mut self, now: Instant, events: u64) -> Option<u64> {
+    #[must_use]
+    pub fn record(&mut self, now: Instant, events: u64) -> Option<u64> {
         self.events = self.events.saturating_add(events);
         if self.last_logged.is_some_and(|last| now - last < LOG_INTERVAL) {
             return None;
