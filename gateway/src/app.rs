@@ -11,10 +11,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use moongate_auth::{Authenticator, WallClock};
-use moongate_config::Config;
+use moongate_config::{BearerToken, Config, Diagnostic, LoadedConfig};
 use moongate_protocol::dispatch::StartupGate;
 use moongate_protocol::mcp::{CacheScope, Identity, ProtocolOptions, RandomnessError, SealingKey};
 use moongate_protocol::server::{Server, ServerOptions};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -153,9 +154,11 @@ impl App {
             None => None,
         };
         let recorded = trace.clone();
-        let serves_http = address.is_some();
         let plugins = plugins.config_hook(move |loaded| {
-            let loaded = if serves_http { loaded.require_http() } else { loaded };
+            let loaded = match address {
+                Some(address) => check_tokens(loaded.require_http(), address),
+                None => loaded,
+            };
             match &recorded {
                 Some(trace) => trace.check_config(loaded),
                 None => loaded,
@@ -173,8 +176,13 @@ impl App {
             let trace = trace.clone();
             let metrics = Arc::clone(&metrics);
             let ca_file = config.ca_file.clone();
+            let (tokens, supervisor) = (supervisor.tokens(), Arc::clone(&supervisor));
             tokio::spawn(async move {
                 let authenticator = Authenticator::start(&http, ca_file, WallClock::default()).await;
+                let authenticator = Arc::new(authenticator);
+                let replaced =
+                    replace_tokens(tokens, Arc::clone(&authenticator), Arc::clone(&server), supervisor);
+                let _replacing = AbortOnDropHandle::new(tokio::spawn(replaced));
                 bound.serve(server, &http, authenticator, trace, metrics, ending).await
             })
         });
@@ -256,6 +264,42 @@ fn open_trace(file: &Path, config: &Config) -> Result<Trace, TraceError> {
     let trace = Trace::open(file, config)?;
     tracing::info!(file = %trace.path().display(), "the trace records every message, including the content of calls");
     Ok(trace)
+}
+
+/// Rejects a configuration whose static tokens aren't enough for the address in use, which the command line may have set.
+fn check_tokens(loaded: LoadedConfig, address: SocketAddr) -> LoadedConfig {
+    let problem = loaded.config.as_ref().and_then(|config| {
+        let http = &config.http;
+        let error = if http.is_open_without_tokens(address) {
+            AppStartError::Unauthenticated(address)
+        } else {
+            let principal = Arc::clone(&http.weak_token(address)?.principal);
+            AppStartError::WeakToken { address, principal }
+        };
+        let problem = Diagnostic::error(error.to_string());
+        Some(error.hint().into_iter().fold(problem, Diagnostic::with_hint))
+    });
+    loaded.with_problem(problem)
+}
+
+/// Replaces static tokens whenever they change, and ends everything that callers with revoked tokens have open.
+async fn replace_tokens(
+    mut tokens: watch::Receiver<Vec<BearerToken>>,
+    authenticator: Arc<Authenticator>,
+    server: Arc<Server>,
+    supervisor: Arc<Supervisor>,
+) {
+    loop {
+        let revoked = authenticator.replace_static_tokens(&tokens.borrow_and_update());
+        if !revoked.is_empty() {
+            server.end_sessions(&revoked);
+            // They contain data of their callers. A new token with the same name may have another holder.
+            supervisor.host().drop_idle_instances();
+        }
+        if tokens.changed().await.is_err() {
+            return;
+        }
+    }
 }
 
 /// The MCP server behind all transports.

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use moongate_config::{
-    Config, Diagnostic, Environment, LoadedConfig, PluginConfig, ProcessEnvironment, StateGrant,
+    BearerToken, Config, Diagnostic, Environment, LoadedConfig, PluginConfig, ProcessEnvironment, StateGrant,
 };
 use moongate_model::names::PluginId;
 use moongate_protocol::catalog::Catalog;
@@ -70,6 +70,7 @@ pub struct Supervisor {
     host: Arc<WasmHost>,
     limiter: Arc<ConcurrencyLimiter>,
     catalog: sync::watch::Sender<Arc<Catalog>>,
+    tokens: sync::watch::Receiver<Vec<BearerToken>>,
     updates: Arc<ResourceUpdates>,
     /// The plugins' configurations at the start.
     plugin_configs: Vec<Arc<PluginConfig>>,
@@ -232,6 +233,7 @@ impl Supervisor {
         let (state, state_problem) = find_state(&config, purpose).await;
         let host = Arc::new(start_host(&config, state, own_addresses, &inbox)?);
         let (catalog, _) = sync::watch::channel(Arc::new(Catalog::empty()));
+        let (token_sender, tokens) = sync::watch::channel(config.http.tokens.clone());
         let limiter = Arc::new(ConcurrencyLimiter::new(config.concurrency));
         let updates: Arc<ResourceUpdates> = Arc::default();
         let (request_sender, requests) = mpsc::channel(REQUEST_QUEUE);
@@ -246,6 +248,7 @@ impl Supervisor {
             limiter: Arc::clone(&limiter),
             updates: Arc::clone(&updates),
             catalog: catalog.clone(),
+            tokens: token_sender,
         };
         let require_all = config.require_all;
         let plugin_configs = config.plugins.clone();
@@ -264,6 +267,7 @@ impl Supervisor {
             host,
             limiter,
             catalog,
+            tokens,
             updates,
             plugin_configs,
             startup,
@@ -321,6 +325,12 @@ impl Supervisor {
     #[must_use]
     pub fn dispatcher(&self) -> Dispatcher {
         Dispatcher::new(self.catalog(), Arc::clone(&self.limiter))
+    }
+
+    /// The static tokens of callers, with updates.
+    #[must_use]
+    pub fn tokens(&self) -> sync::watch::Receiver<Vec<BearerToken>> {
+        self.tokens.clone()
     }
 
     /// The catalog, with updates.

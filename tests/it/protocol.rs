@@ -17,5 +17,6 @@ pub(crate) mod questions;
 mod questions_stateless;
 mod resumable_streams;
 mod stateless;
+mod static_tokens;
 mod stdio;
 mod unreadable_messages;

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use moongate_config::{HttpConfig, OAuthConfig};
+use moongate_config::{BearerToken, HttpConfig, OAuthConfig};
 use moongate_model::names::{Digest, Principal};
+use tokio_util::sync::CancellationToken;
 
 use crate::claims::{ClaimRules, SubjectNaming, VerifiedToken};
 use crate::introspection::IntrospectionEndpoint;
@@ -152,19 +153,19 @@ pub enum AuthenticationError {
 }
 
 /// The caller of an authenticated request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Authenticated {
     /// The caller.
     pub principal: Principal,
     /// The time for which its token is still valid. `None` means that it doesn't expire.
     pub valid_for: Option<Duration>,
+    /// Cancelled when its token is revoked. `None` means that only the issuer knows.
+    pub revocation: Option<CancellationToken>,
 }
 
 /// Verifies bearer tokens.
 #[derive(Debug)]
 pub struct Authenticator {
-    /// The configuration requires no tokens, so every caller is anonymous.
-    allows_anonymous: bool,
     static_tokens: StaticTokens,
     /// `None` means that there are no issuers.
     access_tokens: Option<AccessTokenVerifier>,
@@ -205,16 +206,25 @@ impl Authenticator {
         };
         Self {
             // Unreadable tokens aren't the same as no tokens: no caller is admitted.
-            allows_anonymous: !config.requires_tokens(),
-            static_tokens: StaticTokens::new(&config.tokens),
+            static_tokens: StaticTokens::new(
+                &config.tokens,
+                config.unreadable_tokens > 0 || access_tokens.is_some(),
+            ),
             access_tokens,
         }
     }
 
-    /// Reports whether requests need no token.
+    /// The caller of a request without a token. `None` if requests need one.
     #[must_use]
-    pub fn allows_anonymous(&self) -> bool {
-        self.allows_anonymous
+    pub fn anonymous(&self) -> Option<Authenticated> {
+        let revocation = self.static_tokens.anonymous()?;
+        Some(Authenticated { principal: Principal::Anonymous, valid_for: None, revocation: Some(revocation) })
+    }
+
+    /// Replaces the static tokens, and returns the principals whose tokens were revoked.
+    #[must_use]
+    pub fn replace_static_tokens(&self, tokens: &[BearerToken]) -> Vec<Principal> {
+        self.static_tokens.replace(tokens)
     }
 
     /// Verifies a token.
@@ -223,8 +233,12 @@ impl Authenticator {
     /// The token isn't accepted, or can't be verified now.
     pub async fn verify(&self, token: &[u8]) -> Result<Authenticated, AuthenticationError> {
         let digest = Digest::of(token);
-        if let Some(name) = self.static_tokens.holder(&digest) {
-            return Ok(Authenticated { principal: Principal::Named(Arc::clone(name)), valid_for: None });
+        if let Some(holder) = self.static_tokens.holder(&digest) {
+            return Ok(Authenticated {
+                principal: Principal::Named(holder.name),
+                valid_for: None,
+                revocation: Some(holder.revocation),
+            });
         }
         match &self.access_tokens {
             Some(verifier) => verifier.verify(token, digest).await,
@@ -272,6 +286,7 @@ impl AccessTokenVerifier {
         Ok(Authenticated {
             principal: Principal::Subject(verified.subject),
             valid_for: Some(verified.ends.duration_since(now).unwrap_or_default()),
+            revocation: None,
         })
     }
 

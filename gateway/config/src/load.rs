@@ -55,6 +55,16 @@ impl LoadedConfig {
     }
 }
 
+impl LoadedConfig {
+    /// The result with this problem, if there is one. An error rejects the configuration.
+    #[must_use]
+    pub fn with_problem(mut self, problem: Option<Diagnostic>) -> Self {
+        self.problems.extend(problem);
+        finish(&mut self.problems, &mut self.config);
+        self
+    }
+}
+
 /// Sorts problems in the order of the file, and discards the configuration if one of them is an error.
 fn finish(problems: &mut [Diagnostic], config: &mut Option<Config>) {
     problems.sort_by_key(|problem| problem.span.as_ref().map_or(0, |place| place.start));

@@ -16,6 +16,7 @@ use crate::mcp::{
     Feature, Method, Params, Protocol, ProtocolError, ProtocolOptions, RequestAnswer, Revision,
     StartedRequest,
 };
+use crate::names::Principal;
 use crate::session::{QuestionBudget, RunningRequest, SessionStore};
 use crate::unread_responses::{CountedMessage, UnreadResponses};
 
@@ -181,6 +182,11 @@ impl Server {
     pub fn cancel_all(&self) {
         self.sessions.cancel_all();
         self.legacy_clients.cancel_all();
+    }
+
+    /// Ends the sessions of these principals, and their requests.
+    pub fn end_sessions(&self, principals: &[Principal]) {
+        self.sessions.end_all_of(principals);
     }
 
     /// Current usage.

@@ -65,7 +65,7 @@ fn text(changed: &[&str], failed: &[&str], restart: &[&str]) -> String {
 fn restart_consequence(key: &str) -> &'static str {
     match key {
         "http.auth.issuers" => "; the old issuers work until then",
-        "http.auth.tokens" => "; the old tokens work until then",
+        "http.auth.tokens" => "; no static token works until then",
         "http.listen" | "admin.listen" | "admin" => "; the old address is used until then",
         _ => "",
     }

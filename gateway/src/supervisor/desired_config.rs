@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use moongate_config::{
-    Config, ConfigSource, Diagnostic, Environment, PluginConfig, WatchConfig, WiderGrantsPolicy, load_config,
-    protected_paths,
+    BearerToken, Config, ConfigSource, Diagnostic, Environment, PluginConfig, WatchConfig, WiderGrantsPolicy,
+    load_config, protected_paths,
 };
 use tokio::time::{Instant, sleep, timeout};
 
@@ -105,7 +105,11 @@ fn is_same(a: &moongate_config::LoadedConfig, b: &moongate_config::LoadedConfig)
     let plugins = |loaded: &moongate_config::LoadedConfig| {
         loaded.config.as_ref().map(|config| config.plugins.clone()).unwrap_or_default()
     };
+    let tokens = |loaded: &moongate_config::LoadedConfig| {
+        loaded.config.as_ref().map(|config| config.http.tokens.clone()).unwrap_or_default()
+    };
     a.source.text == b.source.text
+        && tokens(a) == tokens(b)
         && a.problems == b.problems
         && plugins(a).iter().zip(&plugins(b)).all(|(a, b)| a.is_equivalent_to(b))
 }
@@ -162,6 +166,8 @@ pub(super) struct DesiredConfig {
     pub(super) wider_grants_waits: bool,
     pub(super) watch: WatchConfig,
     pub(super) stop_grace: Duration,
+    /// The static tokens in use.
+    pub(super) tokens: Vec<BearerToken>,
     queued: Option<ReadRequest>,
     running: Option<ReadRequest>,
 }
@@ -179,6 +185,7 @@ impl DesiredConfig {
             wider_grants_waits: false,
             watch: config.watch,
             stop_grace: config.stop_grace,
+            tokens: config.http.tokens.clone(),
             queued: None,
             running: None,
             started: Arc::new(config),

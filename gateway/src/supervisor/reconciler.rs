@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_config::{Config, Diagnostic, DirGrant, DirMode, PluginConfig};
+use moongate_config::{BearerToken, Config, Diagnostic, DirGrant, DirMode, PluginConfig};
 use moongate_model::names::PluginId;
 use moongate_protocol::catalog::Catalog;
 use moongate_protocol::changes::ResourceUpdates;
@@ -60,6 +60,8 @@ pub(super) struct ReconcilerDeps {
     pub(super) limiter: Arc<ConcurrencyLimiter>,
     pub(super) updates: Arc<ResourceUpdates>,
     pub(super) catalog: watch::Sender<Arc<Catalog>>,
+    /// The static tokens of callers.
+    pub(super) tokens: watch::Sender<Vec<BearerToken>>,
 }
 
 /// The loop and its state.

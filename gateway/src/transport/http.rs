@@ -102,7 +102,7 @@ impl BoundEndpoint {
         self,
         server: Arc<Server>,
         config: &HttpConfig,
-        authenticator: Authenticator,
+        authenticator: Arc<Authenticator>,
         trace: Option<Trace>,
         metrics: Arc<Metrics>,
         ending: TransportShutdown,

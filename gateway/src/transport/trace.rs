@@ -198,14 +198,11 @@ impl Trace {
     /// Checks a configuration before it is used: adds its secrets, and rejects it if it lets a plugin access the trace.
     #[must_use]
     pub fn check_config(&self, loaded: LoadedConfig) -> LoadedConfig {
-        let LoadedConfig { source, config, mut problems, http_problems: of_http, files } = loaded;
-        let problem = config.as_ref().and_then(|config| {
+        let problem = loaded.config.as_ref().and_then(|config| {
             self.add_secrets(&config.secrets);
             protected_paths::check_trace(self.path(), &config.plugins)
         });
-        let config = config.filter(|_| problem.is_none());
-        problems.extend(problem);
-        LoadedConfig { source, config, problems, http_problems: of_http, files }
+        loaded.with_problem(problem)
     }
 
     /// Waits until everything so far is written, with a time limit.

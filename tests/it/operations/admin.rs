@@ -189,31 +189,35 @@ fn unreachable_gateway_errors_carry_hints() {
     assert!(output_text(&unusable.stderr).contains("--admin"), "{unusable:?}");
 }
 
-/// The old token keeps working, so the operator has to be reminded.
+/// The old issuer keeps working, so the operator has to be reminded.
 #[test]
-fn every_reload_reports_pending_token_restart() {
-    let workspace = Workspace::new(&format!(
-        "{RELOAD_ON_REQUEST}[http.auth]\ntokens = [{{ name = \"ann\", token = {{ file = \"token\" }} }}]\n\
-         [plugins.time]\nsource = \"@time@\"\n"
-    ));
-    workspace.write("token", "ann-has-a-long-secret");
+fn every_reload_reports_a_pending_restart() {
+    let text = |issuer: &str| {
+        format!(
+            "version = 1\n{RELOAD_ON_REQUEST}[http.auth]\n\
+             resource = \"https://gate.example/mcp\"\nissuers = [{{ issuer = \"{issuer}\" }}]\n\
+             [plugins.time]\nsource = \"{}\"\n",
+            moongate_tests::component("time").display()
+        )
+    };
+    let workspace = Workspace::new(&text("http://127.0.0.1:9/first"));
     let http = Http::start(&workspace);
     let admin = http.admin();
-    workspace.write("token", "another-secret-of-ann");
+    workspace.write("gateway.toml", text("http://127.0.0.1:9/second"));
     for turn in ["found", "known"] {
         let reloaded = run_with_admin(&workspace, admin, &["reload"]);
         assert_eq!(reloaded.status.code(), Some(0), "{turn}: {reloaded:?}");
         let text = output_text(&reloaded.stdout);
         assert!(
-            text.contains("needs a restart: `http.auth.tokens`; the old tokens work until then"),
+            text.contains("needs a restart: `http.auth.issuers`; the old issuers work until then"),
             "{turn}: {text}"
         );
         assert!(!text.contains("in use") && !text.contains("nothing changed"), "{turn}: {text}");
-        assert_eq!(admin.reload()["needs_restart"], json!(["http.auth.tokens"]), "{turn}");
+        assert_eq!(admin.reload()["needs_restart"], json!(["http.auth.issuers"]), "{turn}");
     }
-    http.wait_for_log("configuration read: needs a restart: `http.auth.tokens`");
+    http.wait_for_log("configuration read: needs a restart: `http.auth.issuers`");
     let health = run_with_admin(&workspace, admin, &["health"]);
-    let expected = "[!] configuration: needs a restart: `http.auth.tokens`\nready\n";
+    let expected = "[!] configuration: needs a restart: `http.auth.issuers`\nready\n";
     assert_eq!((health.status.code(), output_text(&health.stdout)), (Some(0), expected.to_owned()));
 }
 

@@ -56,7 +56,7 @@ pub struct HttpConfig {
 }
 
 /// A bearer token and its caller.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BearerToken {
     /// The principal's name.
     pub principal: Arc<str>,

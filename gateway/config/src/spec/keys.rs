@@ -243,7 +243,7 @@ static AUTH: &[Key] = &[
         ValueKind::Array(&ValueKind::Table(TOKEN)),
         "[]",
         "Bearer tokens. Without tokens and issuers, anyone who can reach the address can call the gateway. Not needed for \
-         stdio.",
+         stdio. Changes take effect without a restart.",
     ),
     key(
         "resource",

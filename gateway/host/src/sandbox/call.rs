@@ -84,6 +84,8 @@ struct ReuseState {
     calls_served: u32,
     /// Device and inode of the granted directories that the instance has open.
     directories: Vec<(u64, u64)>,
+    /// [`InstancePool::clearings`] when it was created.
+    clearings: u64,
 }
 
 /// The origin of a call.
@@ -420,7 +422,8 @@ impl Sandbox {
         let directories = opened.identities.clone();
         let store =
             store::new_store(code.pre.engine(), &self.config, opened, context, deadline, meter, deps)?;
-        let reuse = reuse_for.map(|caller| ReuseState { caller, calls_served: 0, directories });
+        let clearings = self.shared.instance_pool.clearings();
+        let reuse = reuse_for.map(|caller| ReuseState { caller, calls_served: 0, directories, clearings });
         Ok(InstanceLease { store, instance: None, reuse })
     }
 
@@ -439,8 +442,11 @@ impl Sandbox {
         if self.shared.guest_memory.is_awaited(&caller) {
             return; // a call waits for this instance's memory
         }
-        let policy =
-            IdlePolicy { expires_at: Instant::now() + limits.reuse_idle, max_idle: limits.concurrency };
+        let policy = IdlePolicy {
+            expires_at: Instant::now() + limits.reuse_idle,
+            clearings: reuse.clearings,
+            max_idle: limits.concurrency,
+        };
         let pooled = PooledInstance { store, instance, reuse };
         self.pool.put(caller.principal(), pooled, policy, || self.shared.ticker.count());
         self.shared.guest_memory.evict_for_waiting(&caller); // calls that began to wait meanwhile

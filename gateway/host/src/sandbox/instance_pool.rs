@@ -21,6 +21,8 @@ pub(crate) struct InstancePool<T> {
     idle: Mutex<IdleInstances<T>>,
     /// The number of idle instances, for reading without the lock.
     count: AtomicU32,
+    /// How often all instances were dropped. Written under the lock.
+    clearings: AtomicU64,
     /// Notified when an instance is added that expires before all others.
     earlier_expiry: Arc<Notify>,
 }
@@ -53,6 +55,8 @@ pub(crate) struct PluginPool<T> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct IdlePolicy {
     pub(crate) expires_at: Instant,
+    /// [`InstancePool::clearings`] when the instance was created. It isn't kept if there were more since then.
+    pub(crate) clearings: u64,
     /// The maximum number of idle instances of the plugin.
     pub(crate) max_idle: u32,
 }
@@ -74,7 +78,8 @@ impl<T> fmt::Debug for InstancePool<T> {
 impl<T> InstancePool<T> {
     pub(crate) fn new(capacity: u32) -> Arc<Self> {
         let idle = Mutex::new(IdleInstances { instances: Vec::new(), next_expiry: None });
-        Arc::new(Self { capacity, idle, count: AtomicU32::new(0), earlier_expiry: Arc::default() })
+        let (count, clearings) = (AtomicU32::new(0), AtomicU64::new(0));
+        Arc::new(Self { capacity, idle, count, clearings, earlier_expiry: Arc::default() })
     }
 
     /// The number of idle instances.
@@ -121,10 +126,19 @@ impl<T> InstancePool<T> {
         oldest.is_some() // it is dropped after the lock is released, because that is slow
     }
 
-    /// Drops all idle instances.
+    /// Drops all idle instances, and keeps none of the running ones.
     pub(crate) fn clear(&self) {
-        let removed = self.remove_if(&mut self.lock(), |_| true);
+        let removed = {
+            let mut idle = self.lock();
+            self.clearings.fetch_add(1, Ordering::SeqCst);
+            self.remove_if(&mut idle, |_| true)
+        };
         drop(removed);
+    }
+
+    /// How often all instances were dropped.
+    pub(crate) fn clearings(&self) -> u64 {
+        self.clearings.load(Ordering::SeqCst)
     }
 
     fn remove(&self, idle: &mut IdleInstances<T>, index: usize) -> T {
@@ -197,11 +211,12 @@ impl<T: Send + 'static> PluginPool<T> {
         policy: IdlePolicy,
         running: impl Fn() -> u32,
     ) {
-        let IdlePolicy { expires_at, max_idle } = policy;
+        let IdlePolicy { expires_at, clearings, max_idle } = policy;
         let mut removed = Vec::new();
         {
             let mut idle = self.all.lock();
-            if self.closed.load(Ordering::Relaxed) || max_idle == 0 {
+            let is_outdated = self.closed.load(Ordering::Relaxed) || clearings != self.all.clearings();
+            if is_outdated || max_idle == 0 {
                 removed.push(instance);
             } else {
                 let plugin = self.plugin.clone();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_util::stream::{self, Stream, StreamExt as _};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 use crate::caller::Caller;
 use crate::caller_budget::BudgetShare;
@@ -111,12 +111,11 @@ impl EventStream {
         Self { stream: Box::pin(stream), lifetime }
     }
 
-    /// The same stream, which ends at this time at the latest. `None` means that there is no limit.
+    /// The same stream, which ends with `end` at the latest.
     #[must_use]
-    pub fn ending_at(self, end: Option<Instant>) -> Self {
-        let Some(end) = end else { return self };
+    pub fn ending_with(self, end: impl Future<Output = ()> + Send + 'static) -> Self {
         let Self { stream, lifetime } = self;
-        Self { stream: Box::pin(stream.take_until(Box::pin(sleep_until(end)))), lifetime }
+        Self { stream: Box::pin(stream.take_until(Box::pin(end))), lifetime }
     }
 
     /// The same stream; `inspect` sees each event as it passes.

@@ -97,6 +97,16 @@ impl SessionStore {
         true
     }
 
+    /// Ends all sessions of these principals, and their requests.
+    pub fn end_all_of(&self, principals: &[Principal]) {
+        let mut table = self.lock();
+        let ended: Vec<_> =
+            table.all().filter(|session| principals.contains(&session.principal)).map(Arc::clone).collect();
+        ended.iter().for_each(|session| drop(table.remove(&session.id)));
+        drop(table);
+        ended.iter().for_each(|session| session.end());
+    }
+
     /// Cancels the requests of all sessions.
     pub fn cancel_all(&self) {
         self.lock().all().for_each(|session| session.in_flight.cancel_all());

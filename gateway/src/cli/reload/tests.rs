@@ -14,7 +14,7 @@ fn each_result_is_a_line() {
         "changed  plugin `a` was replaced\n\
          changed  plugin `b` was added\n\
          failed   plugin `c` can't be loaded\n\
-         waits    needs a restart: `http.auth.tokens`; the old tokens work until then\n\
+         waits    needs a restart: `http.auth.tokens`; no static token works until then\n\
          waits    needs a restart: `gateway.state`\n"
     );
 }

@@ -84,6 +84,7 @@ impl TestReconciler {
             limiter: Arc::clone(&limiter),
             updates,
             catalog: catalog.clone(),
+            tokens: watch::channel(Vec::new()).0,
         };
         let reconciler = Reconciler::new(config, loaded.files, deps);
         let stop = CancellationToken::new();

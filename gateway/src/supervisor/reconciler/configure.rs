@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use moongate_config::{
-    Config, ConfigSource, Diagnostic, PluginConfig, RenderStyle, Severity, WiderGrantsPolicy,
+    BearerToken, Config, ConfigSource, Diagnostic, PluginConfig, RenderStyle, Severity, WiderGrantsPolicy,
     render_diagnostics,
 };
 use moongate_model::names::PluginId;
@@ -143,11 +143,11 @@ impl Reconciler {
         let needs_restart = desired.started.needs_restart(config);
         for key in needs_restart.iter().filter(|key| !desired.needs_restart.contains(key)) {
             let stays = match key.as_str() {
-                "http.auth.issuers" => "the earlier issuers stay",
-                "http.auth.tokens" => "the earlier tokens stay",
-                _ => "the earlier value stays",
+                "http.auth.issuers" => "the earlier issuers stay in use",
+                "http.auth.tokens" => "no static token is accepted", // see `HttpConfig::changed_keys`
+                _ => "the earlier value stays in use",
             };
-            tracing::warn!("`{key}` changed and needs a restart; until then, {stays} in use");
+            tracing::warn!("`{key}` changed and needs a restart; until then, {stays}");
             changes.needs_restart.push(format!("`{key}`"));
         }
         if desired.needs_restart != needs_restart {
@@ -164,6 +164,12 @@ impl Reconciler {
             changes.lines.push("`gateway.wider_grants`".to_owned());
         }
         desired.wider_grants = wider_grants;
+        let tokens = &config.http.tokens;
+        if desired.tokens != *tokens && !desired.needs_restart.iter().any(|key| key == "http.auth.tokens") {
+            changes.lines.extend(describe_tokens(&desired.tokens, tokens));
+            desired.tokens.clone_from(tokens);
+            self.deps.tokens.send_replace(tokens.clone());
+        }
         if desired.stop_grace != config.stop_grace {
             desired.stop_grace = config.stop_grace;
             changes.lines.push("`gateway.stop_grace`".to_owned());
@@ -288,6 +294,23 @@ impl ConfigChanges {
             self.grants.push((config.id.clone(), line.join("; ")));
         }
     }
+}
+
+/// The changes of static tokens, without their values.
+fn describe_tokens<'t>(
+    before: &'t [BearerToken],
+    now: &'t [BearerToken],
+) -> impl Iterator<Item = String> + use<'t> {
+    let find = |tokens: &'t [BearerToken], name: &str| tokens.iter().find(|token| *token.principal == *name);
+    let changed = now.iter().filter_map(move |token| match find(before, &token.principal) {
+        None => Some(format!("token `{}` added", token.principal)),
+        Some(earlier) if earlier.token != token.token => {
+            Some(format!("token `{}` replaced", token.principal))
+        }
+        Some(_) => None,
+    });
+    let removed = before.iter().filter(move |token| find(now, &token.principal).is_none());
+    changed.chain(removed.map(|token| format!("token `{}` revoked", token.principal)))
 }
 
 /// A problem in one line, with its place.

@@ -1,5 +1,8 @@
 //! Authentication of requests: the bearer token in their header, and the metadata and challenges for OAuth clients.
 
+use std::future::pending;
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, Method, request};
@@ -7,8 +10,8 @@ use axum::response::Response;
 use moongate_auth::{Authenticated, AuthenticationError, Authenticator, ResourceMetadata, TokenProblem};
 use moongate_config::HttpConfig;
 use moongate_model::caller::Caller;
-use moongate_model::names::Principal;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
 
 use crate::transport::http::MCP_PATH;
 use crate::transport::http::origin;
@@ -21,20 +24,63 @@ const METADATA_METHODS: &str = "GET, HEAD, OPTIONS";
 #[derive(Debug)]
 pub(super) struct RequestCaller {
     pub(super) caller: Caller,
-    /// The time at which its token expires. Streams that stay open end then.
-    pub(super) token_ends: Option<Instant>,
+    pub(super) validity: TokenValidity,
+}
+
+/// The time for which a request's token is valid. Streams end with it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct TokenValidity {
+    /// `None` means that the token doesn't expire.
+    pub(super) expires_at: Option<Instant>,
+    /// Cancelled when the token is revoked.
+    pub(super) revocation: Option<CancellationToken>,
+}
+
+impl TokenValidity {
+    /// Waits until the token isn't valid any more.
+    pub(super) async fn ended(self) {
+        let expired = async {
+            match self.expires_at {
+                Some(expires_at) => sleep_until(expires_at).await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            () = expired => {}
+            () = revoked(self.revocation.as_ref()) => {}
+        }
+    }
+
+    /// The output of `request`, or its rejection if the token is revoked before.
+    pub(super) async fn while_not_revoked<T>(
+        &self,
+        request: impl Future<Output = T>,
+    ) -> Result<T, Rejection> {
+        tokio::select! {
+            biased;
+            output = request => Ok(output),
+            () = revoked(self.revocation.as_ref()) => Err(Rejection::InvalidToken(TokenProblem::Unknown)),
+        }
+    }
+}
+
+async fn revoked(revocation: Option<&CancellationToken>) {
+    match revocation {
+        Some(revocation) => revocation.cancelled().await,
+        None => pending().await,
+    }
 }
 
 /// Authenticates requests.
 #[derive(Debug)]
 pub(super) struct RequestAuthenticator {
-    authenticator: Authenticator,
+    authenticator: Arc<Authenticator>,
     /// `None` without OAuth.
     metadata: Option<ResourceMetadata>,
 }
 
 impl RequestAuthenticator {
-    pub(super) fn new(config: &HttpConfig, authenticator: Authenticator) -> Self {
+    pub(super) fn new(config: &HttpConfig, authenticator: Arc<Authenticator>) -> Self {
         Self { authenticator, metadata: ResourceMetadata::new(&config.oauth, MCP_PATH) }
     }
 
@@ -43,8 +89,8 @@ impl RequestAuthenticator {
     /// # Errors
     /// A token is required, and it is missing, not accepted, or can't be verified.
     pub(super) async fn authenticate(&self, headers: &HeaderMap) -> Result<Authenticated, Rejection> {
-        if self.authenticator.allows_anonymous() {
-            return Ok(Authenticated { principal: Principal::Anonymous, valid_for: None });
+        if let Some(anonymous) = self.authenticator.anonymous() {
+            return Ok(anonymous);
         }
         let mut given = headers.get_all(AUTHORIZATION).iter();
         let (Some(value), None) = (given.next(), given.next()) else { return Err(Rejection::MissingToken) };

@@ -27,7 +27,7 @@ use moongate_system::background;
 use tokio::time::Instant;
 
 use crate::metrics::Metrics;
-use crate::transport::http::auth::{RequestAuthenticator, RequestCaller};
+use crate::transport::http::auth::{RequestAuthenticator, RequestCaller, TokenValidity};
 use crate::transport::http::body::{self, AcceptedTypes, MessageBody, ResponseFormat};
 use crate::transport::http::connections::ConnectionHandle;
 use crate::transport::http::failed_tokens::FailedTokens;
@@ -63,7 +63,7 @@ impl Endpoint {
     pub(super) fn new(
         server: Arc<Server>,
         config: &HttpConfig,
-        authenticator: Authenticator,
+        authenticator: Arc<Authenticator>,
         address: SocketAddr,
         trace: Option<Trace>,
         metrics: Arc<Metrics>,
@@ -143,13 +143,13 @@ impl Endpoint {
         if let Err(Rejection::InvalidToken(problem)) = authenticated {
             tokio::time::sleep(self.failed_tokens.record(address, problem)).await;
         }
-        let Authenticated { principal, valid_for } = authenticated?;
-        let token_ends = valid_for.and_then(|rest| Instant::now().checked_add(rest));
+        let Authenticated { principal, valid_for, revocation } = authenticated?;
+        let expires_at = valid_for.and_then(|rest| Instant::now().checked_add(rest));
         let caller = Caller::new(&principal, address);
         if let Some(handle) = head.extensions.get::<ConnectionHandle>() {
             handle.authenticate(&caller)?;
         }
-        Ok(RequestCaller { caller, token_ends })
+        Ok(RequestCaller { caller, validity: TokenValidity { expires_at, revocation } })
     }
 
     /// Counts the headers of a request, which stay in memory while it is handled.
@@ -203,7 +203,7 @@ impl Endpoint {
         if head.method == Method::OPTIONS {
             return Ok(origin::preflight_response(head, ALLOWED_METHODS));
         }
-        let RequestCaller { caller, token_ends } = self.caller(head).await?;
+        let RequestCaller { caller, validity } = self.caller(head).await?;
         let principal = caller.principal();
         let headers = RequestHeaders(&head.headers);
         let tap = self.tap(head, Some(&principal));
@@ -225,24 +225,28 @@ impl Endpoint {
                 let handle = head.extensions.get::<ConnectionHandle>();
                 let active = handle.map(ConnectionHandle::begin_request);
                 let memory = memory.into_share(); // until the answer is ready, because the body is kept as long
-                let answer = if body.len() > MAX_INLINE_BYTES {
-                    let server = Arc::clone(&self.server);
-                    let (owner, caller, headers) = (&caller, caller.clone(), head.headers.clone());
-                    background::spawn(owner, async move {
-                        let headers = RequestHeaders(&headers);
+                let answer = validity.while_not_revoked(async {
+                    if body.len() > MAX_INLINE_BYTES {
+                        let server = Arc::clone(&self.server);
+                        let (owner, caller, headers) = (&caller, caller.clone(), head.headers.clone());
+                        background::spawn(owner, async move {
+                            let headers = RequestHeaders(&headers);
+                            let (caller, body, memory) = (&caller, &body, memory.as_ref());
+                            server.post(HttpPost { caller, headers: &headers, body, memory, streaming }).await
+                        })
+                        .await
+                    } else {
                         let (caller, body, memory) = (&caller, &body, memory.as_ref());
-                        server.post(HttpPost { caller, headers: &headers, body, memory, streaming }).await
-                    })
-                    .await
-                } else {
-                    let (caller, body, memory) = (&caller, &body, memory.as_ref());
-                    self.server.post(HttpPost { caller, headers: &headers, body, memory, streaming }).await
-                };
-                Ok(match answer {
+                        self.server
+                            .post(HttpPost { caller, headers: &headers, body, memory, streaming })
+                            .await
+                    }
+                });
+                Ok(match answer.await? {
                     HttpAnswer::Whole(reply) => self.respond(reply, format, &tap),
                     HttpAnswer::Events(events) => {
                         let slot = StreamConnection::new(events.lifetime(), handle, active);
-                        let events = tap.traced(events).ending_at(token_ends);
+                        let events = tap.traced(events).ending_with(validity.ended());
                         sse::respond(events, slot, self.keep_alive)
                     }
                 })
@@ -253,7 +257,7 @@ impl Endpoint {
                     HttpAnswer::Whole(reply) => self.respond(reply, ResponseFormat::Json, &tap),
                     HttpAnswer::Events(events) => {
                         let slot = StreamConnection::new(events.lifetime(), head.extensions.get(), None);
-                        let events = tap.traced(events).ending_at(token_ends);
+                        let events = tap.traced(events).ending_with(validity.ended());
                         sse::respond(events, slot, self.keep_alive)
                     }
                 })

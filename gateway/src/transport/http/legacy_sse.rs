@@ -46,7 +46,7 @@ impl Endpoint {
         if head.method == Method::OPTIONS {
             return Ok(origin::preflight_response(head, STREAM_METHODS));
         }
-        let RequestCaller { caller, token_ends } = self.caller(head).await?;
+        let RequestCaller { caller, validity } = self.caller(head).await?;
         if head.method != Method::GET {
             return Err(Rejection::Method(STREAM_METHODS));
         }
@@ -58,7 +58,7 @@ impl Endpoint {
             Ok(LegacySseConnection { id, events }) => {
                 let connection =
                     StreamConnection::new(events.lifetime(), head.extensions.get::<ConnectionHandle>(), None);
-                let events = tap.in_session(&id).traced(events).ending_at(token_ends);
+                let events = tap.in_session(&id).traced(events).ending_with(validity.ended());
                 // Relative, so that it also works behind a proxy that adds a path prefix.
                 let up = if head.uri.path().ends_with('/') { "../" } else { "" };
                 let path = MESSAGES_PATH.trim_start_matches('/');

@@ -58,7 +58,7 @@ async fn start(config: HttpConfig) -> Gateway {
     let served = tokio::spawn(async move {
         {
             let authenticator = Authenticator::start(&config, None, WallClock::default()).await;
-            bound.serve(server, &config, authenticator, None, metrics, until).await
+            bound.serve(server, &config, Arc::new(authenticator), None, metrics, until).await
         }
     });
     Gateway { fake, address, ending, served }

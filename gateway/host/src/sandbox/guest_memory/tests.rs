@@ -80,7 +80,8 @@ async fn idle_instances_are_evicted_first() {
         let mut idle = memory.admit(&Caller::Local, &typical, soon()).await.unwrap();
         assert!(idle.grow(9 * MIB));
         idle.end_call();
-        let policy = IdlePolicy { expires_at: Instant::now() + Duration::from_secs(60), max_idle: 100 };
+        let policy =
+            IdlePolicy { expires_at: Instant::now() + Duration::from_secs(60), clearings: 0, max_idle: 100 };
         plugin.put(Principal::Local, Wrapped(Box::new(Some(idle))), policy, || 0);
     };
     put().await;
@@ -114,7 +115,8 @@ async fn put_idle(memory: &GuestMemory<Wrapped>, plugin: &PluginPool<Wrapped>, n
 
 fn put(plugin: &PluginPool<Wrapped>, name: &str, mut ended: InstanceMemory<Wrapped>) {
     ended.end_call();
-    let policy = IdlePolicy { expires_at: Instant::now() + Duration::from_secs(60), max_idle: 100 };
+    let policy =
+        IdlePolicy { expires_at: Instant::now() + Duration::from_secs(60), clearings: 0, max_idle: 100 };
     plugin.put(Principal::Named(name.into()), Wrapped(Box::new(Some(ended))), policy, || 0);
 }
 

@@ -13,7 +13,7 @@ fn named(name: &str) -> Principal {
 }
 
 fn policy(max_idle: u32) -> IdlePolicy {
-    IdlePolicy { expires_at: Instant::now() + Duration::from_secs(30), max_idle }
+    IdlePolicy { expires_at: Instant::now() + Duration::from_secs(30), clearings: 0, max_idle }
 }
 
 /// Only the call that the instance served is running.
@@ -46,7 +46,7 @@ async fn takes_the_latest_instance_and_expires_the_others() {
     pool.put(Principal::Local, 1, policy(8), one_running);
     tokio::time::sleep(Duration::from_secs(20)).await;
     pool.put(Principal::Local, 2, policy(8), one_running);
-    let short = IdlePolicy { expires_at: Instant::now() + Duration::from_secs(1), max_idle: 8 };
+    let short = IdlePolicy { expires_at: Instant::now() + Duration::from_secs(1), clearings: 0, max_idle: 8 };
     pool.put(Principal::Local, 3, short, one_running);
     assert_eq!(all.counts().into_values().sum::<u32>(), 3);
     tokio::time::sleep(Duration::from_secs(2)).await;
@@ -107,4 +107,16 @@ async fn a_closed_pool_accepts_no_instances() {
     assert_eq!((all.total(), one.take(&Principal::Local)), (1, None));
     drop(other);
     assert_eq!(all.total(), 0);
+}
+
+#[tokio::test]
+async fn instances_of_calls_that_began_before_a_clearing_are_not_kept() {
+    let all = InstancePool::new(8);
+    let pool = plugin_pool(&all);
+    let before = policy(8);
+    all.clear();
+    pool.put(named("ann"), 1, before, one_running);
+    assert_eq!((pool.take(&named("ann")), all.total()), (None, 0));
+    pool.put(named("ann"), 2, IdlePolicy { clearings: all.clearings(), ..before }, one_running);
+    assert_eq!(pool.take(&named("ann")), Some(2));
 }
