@@ -16,6 +16,8 @@ use serde::ser::{Serialize, SerializeStruct as _, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use crate::text::quotable;
+
 mod lookup;
 mod part;
 mod scan;
@@ -382,7 +384,7 @@ impl<'de> Visitor<'de> for StrictSeed {
         while let Some(key) = members.next_key::<String>()? {
             let value = members.next_value_seed(self)?;
             if object.contains_key(&key) {
-                return Err(de::Error::custom(format_args!("duplicate key `{key}`")));
+                return Err(de::Error::custom(format_args!("duplicate key `{}`", quotable(&key))));
             }
             object.insert(key, value);
         }

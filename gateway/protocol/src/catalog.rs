@@ -163,6 +163,9 @@ impl Catalog {
     /// matching literal prefix. `None` if that plugin doesn't offer it.
     #[must_use]
     pub fn resource_owner(&self, uri: &str) -> Option<&Arc<CatalogPlugin>> {
+        if uri.len() > ResourceUri::MAX_BYTES {
+            return None; // comparing it would take many times its length
+        }
         let claim = self.claims.covering(uri)?;
         let catalog_plugin = &self.plugins[claim.owner];
         let is_withheld = claim.prefix.is_some() && catalog_plugin.offer().withheld.covers(uri, claim.prefix);

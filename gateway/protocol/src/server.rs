@@ -18,7 +18,7 @@ use crate::mcp::{
 };
 use crate::names::Principal;
 use crate::session::{QuestionBudget, RunningRequest, SessionStore};
-use crate::unread_responses::{CountedMessage, UnreadResponses};
+use crate::unread_responses::{CountedMessage, MIN_COUNTED_BYTES, UnreadResponses};
 
 mod detach;
 mod headers;
@@ -223,7 +223,29 @@ struct ResponseRenderer {
 
 impl ResponseRenderer {
     fn response(&self, id: &Id, answer: RequestAnswer) -> CountedMessage {
-        response(id, answer).counted(&self.unread_responses, &self.caller)
+        self.response_with_status(id, answer).1
+    }
+
+    /// Renders a response with its HTTP status. The memory for a shared result is reserved before it is copied: until
+    /// then, any number of requests can have the same one.
+    fn response_with_status(&self, id: &Id, answer: RequestAnswer) -> (u16, CountedMessage) {
+        let reserved = match &answer {
+            RequestAnswer::Shared(result) if result.get().len() >= MIN_COUNTED_BYTES => {
+                self.unread_responses.reserve(&self.caller, result.get().len()).map(Some)
+            }
+            RequestAnswer::Shared(_)
+            | RequestAnswer::Result(_)
+            | RequestAnswer::ToolError(_)
+            | RequestAnswer::Error(_) => Ok(None),
+        };
+        match reserved {
+            Ok(Some(unread)) => (answer.status(), response(id, answer).with_share(unread)),
+            Ok(None) => (answer.status(), response(id, answer).counted(&self.unread_responses, &self.caller)),
+            Err(error) => {
+                let error = ProtocolError::internal(error.to_string());
+                (503, response(id, RequestAnswer::Error(error)))
+            }
+        }
     }
 }
 

@@ -18,6 +18,7 @@ mod message;
 mod result_text;
 
 pub use message::CountedMessage;
+pub(crate) use message::MIN_COUNTED_BYTES;
 pub use result_text::ResultText;
 pub(crate) use result_text::ResultWriter;
 

@@ -20,15 +20,21 @@ const HONEST: (&str, &str) = ("Authorization", "Bearer honest-token-0123456789")
 /// A gateway with little memory, and its peak before the test.
 struct Gateway {
     http: Http,
+    memory_mib: u64,
     idle: u64,
 }
 
 impl Gateway {
     fn start() -> Self {
+        Self::start_with(MEMORY_MIB, "")
+    }
+
+    /// A gateway with this much memory, and more plugins.
+    fn start_with(memory_mib: u64, plugins: &str) -> Self {
         let workspace = Workspace::new(&format!(
             r#"
             [gateway]
-            memory = "{MEMORY_MIB}MiB"
+            memory = "{memory_mib}MiB"
             [http]
             listen = "127.0.0.1:0"
             legacy_sse = true
@@ -43,12 +49,13 @@ impl Gateway {
             [plugins.zoo]
             source = "@zoo@"
             allow.client = ["elicitation", "sampling"]
+            {plugins}
             "#
         ));
         workspace.write("greedy", "greedy-token-0123456789");
         workspace.write("honest", "honest-token-0123456789");
         let http = Http::start(&workspace);
-        let gateway = Self { idle: 0, http };
+        let gateway = Self { idle: 0, memory_mib, http };
         gateway.assert_other_is_served();
         Self { idle: peak_memory(gateway.http.pid()), ..gateway }
     }
@@ -109,7 +116,7 @@ impl Gateway {
             quiet == 3
         });
         let more = peak_memory(self.http.pid()).saturating_sub(self.idle) >> 20;
-        assert!(more <= MEMORY_MIB + MEMORY_MIB / 10, "{more} MiB more than idle");
+        assert!(more <= self.memory_mib + self.memory_mib / 10, "{more} MiB more than idle");
         self.assert_other_is_served();
     }
 
@@ -187,5 +194,65 @@ fn open_questions_stay_within_the_memory() {
         let questions = json!({ "questions": [question] });
         unread.push(gateway.call_in_session(&session, id, "zoo_ask", &questions));
     }
+    gateway.assert_bounded();
+}
+
+/// A list is shared by all that ask for it, until it is rendered.
+#[test]
+fn batches_of_large_lists_stay_within_the_memory() {
+    let table = |number: u32| format!("[plugins.zoo{number}]\nsource = \"@zoo@\"\n");
+    let gateway = Gateway::start_with(64, &(0..14).map(table).collect::<String>());
+    let session = gateway.open_session("2025-03-26").expect("a session");
+    let list = |id| request(id, "tools/list", json!({}));
+    let batch = |turn: u64| Value::Array((1..=100).map(|id| list(turn * 100 + id)).collect());
+    let unread: Vec<_> =
+        (0..6).map(|turn| gateway.post("/mcp", &[("Mcp-Session-Id", &session)], &batch(turn))).collect();
+    let mut first = [0; 12];
+    (&unread[0]).read_exact(&mut first).expect("a response");
+    assert_eq!(&first, b"HTTP/1.1 200");
+    gateway.assert_bounded();
+}
+
+/// An error repeats little of its request, and it counts as well.
+#[test]
+fn errors_about_large_requests_stay_within_the_memory() {
+    let gateway = Gateway::start_with(64, "");
+    let long = "k".repeat(1_000_000);
+    let duplicates = format!("{{\"{long}\":1,\"{long}\":1}}");
+    for message in [
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "ping", "params": { "@": 1 } }).to_string(),
+        json!({ "jsonrpc": "2.0", "id": 1, "method": long, "params": {} }).to_string(),
+        request(1, "resources/read", json!({ "uri": format!("zoo://bytes/{long}") })).to_string(),
+        request(1, "tools/call", json!({ "name": "zoo_echo", "arguments": { "@": 1 } })).to_string(),
+        request(1, "tools/call", json!({ "name": long, "arguments": {} })).to_string(),
+        request(1, "prompts/get", json!({ "name": long })).to_string(),
+    ] {
+        let message = message.replace("{\"@\":1}", &duplicates);
+        let session = gateway.open_session("2025-06-18").expect("a session");
+        let headers = [
+            GREEDY,
+            ("Mcp-Session-Id", &*session),
+            ("Content-Type", "application/json"),
+            ("Accept", "application/json, text/event-stream"),
+        ];
+        let reply = gateway.http.send("POST", "/mcp", &headers, message.as_bytes());
+        assert!(reply.body.len() < 10_000, "{}: {} bytes", &message[..60], reply.body.len());
+    }
+    gateway.assert_bounded();
+}
+
+#[test]
+fn sessions_keep_little_of_their_clients_descriptions() {
+    let gateway = Gateway::start_with(64, "");
+    let mut params = initialize_params("2025-11-25");
+    params["clientInfo"]["icons"] =
+        json!([{ "src": format!("data:image/png;base64,{}", "A".repeat(60_000)) }]);
+    params["clientInfo"]["title"] = json!("x".repeat(4_000));
+    for _ in 0..1_000 {
+        let reply = gateway.http.post(&[GREEDY], &request(1, "initialize", params.clone()));
+        assert_eq!(reply.status, 200, "{reply:?}");
+    }
+    let more = peak_memory(gateway.http.pid()).saturating_sub(gateway.idle) >> 20;
+    assert!(more < 32, "{more} MiB more than idle");
     gateway.assert_bounded();
 }

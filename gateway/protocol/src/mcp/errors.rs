@@ -9,9 +9,12 @@ use crate::dispatch::DispatchError;
 use crate::json::Json;
 use crate::jsonrpc::{self, ErrorObject};
 use crate::names::PluginId;
-use crate::text::quotable;
+use crate::text::{quotable, truncated};
 
 use super::revision::{Era, Feature, Revision};
+
+/// The longest part of a request that an error repeats, in bytes.
+const MAX_REPEATED_BYTES: usize = 4096;
 
 /// The session has ended. Clients react to its HTTP status, 404 (until 2025-11-25, Streamable HTTP).
 pub const SESSION_NOT_FOUND: i32 = -32001;
@@ -63,7 +66,7 @@ impl ProtocolError {
 
     /// A parameter is invalid; `at` is a JSON pointer into `params`, empty for all of them.
     pub(super) fn params(at: &str, message: &str) -> Self {
-        Self::new(200, jsonrpc::INVALID_PARAMS, message, Some(&json!({ "at": at })))
+        Self::new(200, jsonrpc::INVALID_PARAMS, message, Some(&json!({ "at": repeated(at) })))
     }
 
     /// The envelope is incomplete.
@@ -82,7 +85,7 @@ impl ProtocolError {
     pub fn unsupported_version(requested: &str) -> Self {
         let supported: Vec<_> = Revision::STATELESS.iter().map(|revision| revision.as_str()).collect();
         let message = format!("unsupported protocol version `{}`", quotable(requested));
-        let data = json!({ "supported": supported, "requested": requested });
+        let data = json!({ "supported": supported, "requested": repeated(requested) });
         Self::new(400, UNSUPPORTED_VERSION, message, Some(&data))
     }
 
@@ -277,12 +280,17 @@ impl ErrorAnswer {
     }
 }
 
+/// A part of the request, cut to a length that errors can repeat.
+fn repeated(text: &str) -> String {
+    truncated(text.to_owned(), MAX_REPEATED_BYTES)
+}
+
 fn not_found(message: &str, uri: &str, revision: Revision) -> ProtocolError {
     let code = match revision.era() {
         Era::Handshake => RESOURCE_NOT_FOUND,
         Era::Stateless => jsonrpc::INVALID_PARAMS,
     };
-    ProtocolError::new(200, code, message, Some(&json!({ "uri": uri })))
+    ProtocolError::new(200, code, message, Some(&json!({ "uri": repeated(uri) })))
 }
 
 /// `["sampling.tools"]` as MCP's `ClientCapabilities`: `{"sampling":{"tools":{}}}`.

@@ -9,7 +9,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use crate::call::{Capabilities, ClientInfo};
 use crate::catalog::Catalog;
 use crate::json::Json;
-use crate::text::first_chars;
+use crate::text::{first_chars, truncated};
 
 use super::envelope::client_info;
 use super::errors::ProtocolError;
@@ -25,10 +25,14 @@ const DISCOVER_TTL_MS: u64 = 60_000;
 const MAX_INSTRUCTIONS_CHARS: usize = 4_000;
 
 /// The longest capabilities of a client, in bytes. They are kept as long as the session.
-const MAX_CAPABILITIES_BYTES: usize = 16 * 1024;
+const MAX_CAPABILITIES_BYTES: usize = 4 * 1024;
 
 /// The longest `clientInfo`, in bytes. It can contain icons.
 const MAX_CLIENT_INFO_BYTES: usize = 64 * 1024;
+
+/// The longest `clientInfo` that is kept as a whole, in bytes, as long as the session. Only the name, version and title
+/// are kept of a longer one.
+const MAX_KEPT_CLIENT_INFO_BYTES: usize = 4 * 1024;
 
 /// The parameters of `initialize`, and the negotiated revision.
 #[derive(Debug, Clone)]
@@ -69,12 +73,23 @@ impl InitializeParams {
             .unwrap_or(Revision::LATEST_HANDSHAKE);
         Ok(Self {
             revision,
-            client: Arc::new(client_info(client)),
+            client: Arc::new(kept_client_info(client)),
             capabilities: Arc::new(Capabilities::new(
                 Json::parse(capabilities).expect("a part of valid JSON"),
             )),
         })
     }
+}
+
+/// The description of a client, without members that take too much memory.
+fn kept_client_info(text: &str) -> ClientInfo {
+    let client = client_info(text);
+    if text.len() <= MAX_KEPT_CLIENT_INFO_BYTES {
+        return client;
+    }
+    let short = |text: String| truncated(text, MAX_KEPT_CLIENT_INFO_BYTES / 4);
+    let ClientInfo { name, version, title, extra: _ } = client;
+    ClientInfo { name: short(name), version: short(version), title: title.map(short), extra: Vec::new() }
 }
 
 impl Protocol {

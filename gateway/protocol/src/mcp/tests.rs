@@ -342,13 +342,13 @@ fn rejects_oversized_client_information() {
     };
     let icons =
         json!({ "name": "c", "version": "1", "icons": [{ "src": format!("data:,{}", "x".repeat(60_000)) }] });
-    assert!(hello(json!({ "experimental": { "x": "x".repeat(16_000) } }), icons).is_ok());
+    assert!(hello(json!({ "experimental": { "x": "x".repeat(4_000) } }), icons).is_ok());
     let long = json!({ "name": "c", "version": "x".repeat(70_000) });
     let error = hello(json!({}), long).unwrap_err();
     assert_eq!((error.code, error.message.as_str()), (-32602, "`clientInfo` is longer than 65536 bytes"));
     let many: serde_json::Map<_, _> = (0..2_000).map(|n| (format!("x{n:06}"), json!({}))).collect();
     let error = hello(Value::Object(many), json!({ "name": "c", "version": "1" })).unwrap_err();
-    assert_eq!((error.code, error.message.as_str()), (-32602, "`capabilities` is longer than 16384 bytes"));
+    assert_eq!((error.code, error.message.as_str()), (-32602, "`capabilities` is longer than 4096 bytes"));
 }
 
 #[test]

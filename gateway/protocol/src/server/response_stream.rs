@@ -202,8 +202,7 @@ impl ResponseState {
             }
         }
         if !cancelled {
-            let status = answer.status();
-            let message = self.responses.response(&self.id, answer);
+            let (status, message) = self.responses.response_with_status(&self.id, answer);
             self.remaining.push_back(OutgoingMessage::Response { message, status });
         }
         self.remaining.pop_front()

@@ -10,7 +10,7 @@ use crate::caller::Caller;
 use super::{UnreadResponse, UnreadResponses};
 
 /// The size from which a message is counted, in bytes. The number of requests and connections limits smaller ones.
-pub(super) const MIN_COUNTED_BYTES: usize = 1024;
+pub(crate) const MIN_COUNTED_BYTES: usize = 1024;
 
 /// The text of a message to a client. A large one counts until it is dropped, which is once it is sent.
 #[derive(Debug)]
@@ -27,6 +27,11 @@ impl CountedMessage {
         let is_missing = unread.is_none() && text.len() >= MIN_COUNTED_BYTES;
         let unread = if is_missing { Some(responses.charge(caller, text.len())) } else { unread };
         Self { text, unread }
+    }
+
+    /// The same message with a share that was reserved for it.
+    pub(crate) fn with_share(self, share: UnreadResponse) -> Self {
+        Self { text: self.text, unread: Some(share) }
     }
 
     /// The same message, no longer counted.

@@ -22,7 +22,6 @@ use crate::mcp::{
     Feature, InitializeParams, Method, Params, ProtocolError, RequestAnswer, SideMessage, StartedRequest,
 };
 use crate::session::Session;
-use crate::unread_responses::CountedMessage;
 
 use super::upgrade::{self, Upgraded};
 use super::{ClaimedRevision, HttpAnswer, HttpPost, HttpReply, StreamLifetime, refuse_body};
@@ -43,6 +42,18 @@ impl Server {
     /// Dropping the future, or the stream that it returns, cancels a call of a stateless revision. A call in a session
     /// continues (2025-11-25, basic/transports: a lost connection doesn't cancel).
     pub async fn post(self: &Arc<Self>, post: HttpPost<'_>) -> HttpAnswer {
+        let caller = post.caller;
+        match self.answer_post(post).await {
+            HttpAnswer::Whole(mut reply) => {
+                // Also an error, which may repeat a part of the request.
+                reply.body = reply.body.counted(&self.unread_responses, caller);
+                HttpAnswer::Whole(reply)
+            }
+            events @ HttpAnswer::Events(_) => events,
+        }
+    }
+
+    async fn answer_post(self: &Arc<Self>, post: HttpPost<'_>) -> HttpAnswer {
         let claimed_revision = ClaimedRevision::of(post.headers);
         let unknown = unknown_id(claimed_revision.revision());
         let length = post.body.len();
@@ -173,7 +184,8 @@ impl Server {
                     let id = request.id.clone();
                     let finished = MovableFuture::new(async move {
                         let answer = finish(begun, &responses.caller).await;
-                        HttpReply::new(answer.status(), responses.response(&id, answer))
+                        let (status, message) = responses.response_with_status(&id, answer);
+                        HttpReply::new(status, message)
                     });
                     finished.await.into()
                 }
@@ -395,8 +407,7 @@ impl Server {
         if responses.is_empty() {
             return HttpReply::accepted();
         }
-        let joined = CountedMessage::from(join_batch(responses));
-        HttpReply::new(200, joined.counted(&self.unread_responses, session.caller()))
+        HttpReply::new(200, join_batch(responses))
     }
 }
 
