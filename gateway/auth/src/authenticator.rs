@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use moongate_config::{BearerToken, HttpConfig, OAuthConfig};
+use moongate_model::caller::Caller;
 use moongate_model::names::{Digest, Principal};
 use tokio_util::sync::CancellationToken;
 
@@ -227,11 +229,11 @@ impl Authenticator {
         self.static_tokens.replace(tokens)
     }
 
-    /// Verifies a token.
+    /// Verifies a token that a client at the address `peer` sent.
     ///
     /// # Errors
     /// The token isn't accepted, or can't be verified now.
-    pub async fn verify(&self, token: &[u8]) -> Result<Authenticated, AuthenticationError> {
+    pub async fn verify(&self, token: &[u8], peer: IpAddr) -> Result<Authenticated, AuthenticationError> {
         let digest = Digest::of(token);
         if let Some(holder) = self.static_tokens.holder(&digest) {
             return Ok(Authenticated {
@@ -241,7 +243,7 @@ impl Authenticator {
             });
         }
         match &self.access_tokens {
-            Some(verifier) => verifier.verify(token, digest).await,
+            Some(verifier) => verifier.verify(token, digest, peer).await,
             None => Err(AuthenticationError::Refused(TokenProblem::Unknown)),
         }
     }
@@ -268,11 +270,16 @@ impl AccessTokenVerifier {
         Self { issuers, introspection, scopes: config.scopes.clone(), cache: TokenCache::default(), clock }
     }
 
-    async fn verify(&self, token: &[u8], digest: Digest) -> Result<Authenticated, AuthenticationError> {
+    async fn verify(
+        &self,
+        token: &[u8],
+        digest: Digest,
+        peer: IpAddr,
+    ) -> Result<Authenticated, AuthenticationError> {
         let verified = match self.cache.get(&digest) {
             Some(cached) => cached,
             None => {
-                let verified = self.verify_uncached(token, digest).await?;
+                let verified = self.verify_uncached(token, digest, peer).await?;
                 verified.check_time(self.clock.now()).map_err(AuthenticationError::Refused)?;
                 self.cache.insert(digest, verified.clone());
                 verified
@@ -294,6 +301,7 @@ impl AccessTokenVerifier {
         &self,
         token: &[u8],
         digest: Digest,
+        peer: IpAddr,
     ) -> Result<VerifiedToken, AuthenticationError> {
         let refused = AuthenticationError::Refused;
         if token.len() > MAX_TOKEN_BYTES {
@@ -302,7 +310,7 @@ impl AccessTokenVerifier {
         let token = token_text(token).ok_or(refused(TokenProblem::Malformed))?;
         match (UnverifiedJwt::parse(token), &self.introspection) {
             (Some(parsed), _) => self.verify_jwt(parsed.map_err(refused)?).await,
-            (None, Some(endpoint)) => endpoint.verify(token, digest).await,
+            (None, Some(endpoint)) => endpoint.verify(token, digest, &Caller::from_address(peer)).await,
             (None, None) => Err(refused(TokenProblem::Malformed)),
         }
     }

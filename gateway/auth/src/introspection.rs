@@ -9,11 +9,13 @@ use base64::engine::general_purpose::STANDARD;
 use futures_util::future::{BoxFuture, FutureExt as _, Shared};
 use http::header::HeaderValue;
 use moongate_config::IntrospectionConfig;
+use moongate_model::caller::Caller;
+use moongate_model::caller_budget::CallerBudget;
 use moongate_model::json::parse_strict;
 use moongate_model::names::Digest;
 use moongate_system::log_interval::LogInterval;
 use serde_json::Value;
-use tokio::sync::{OnceCell, Semaphore};
+use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout};
 use url::Url;
 use url::form_urlencoded::byte_serialize;
@@ -23,8 +25,8 @@ use crate::claims::{ClaimRules, VerifiedToken};
 use crate::discovery::discover;
 use crate::issuer_client::{IssuerClient, IssuerRequestError};
 
-/// The number of requests to the endpoint at once: made-up tokens must not overload the issuer.
-const MAX_REQUESTS: usize = 16;
+/// The number of requests to the endpoint at once: made-up tokens must not overload the issuer. Peers take turns at them.
+const MAX_REQUESTS: u64 = 16;
 
 /// The time for which a token waits for its turn.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -35,7 +37,7 @@ pub(crate) struct IntrospectionEndpoint {
     rules: Arc<ClaimRules>,
     endpoint: OnceCell<Url>,
     authorization: HeaderValue,
-    turns: Arc<Semaphore>,
+    turns: Arc<CallerBudget>,
     /// The tokens that the issuer is being asked about.
     running: Mutex<HashMap<Digest, IntrospectionRequest>>,
     failures: Mutex<LogInterval>,
@@ -67,13 +69,13 @@ impl IntrospectionEndpoint {
             rules,
             endpoint: OnceCell::new_with(config.endpoint.clone()),
             authorization,
-            turns: Arc::new(Semaphore::new(MAX_REQUESTS)),
+            turns: CallerBudget::new(MAX_REQUESTS),
             running: Mutex::default(),
             failures: Mutex::default(),
         })
     }
 
-    /// Asks about a token. Requests with the same token are joined, and continue if the caller disconnects.
+    /// Asks about a token that `peer` sent. Requests with the same token are joined, and continue if the caller disconnects.
     ///
     /// # Errors
     /// The token isn't active or isn't for this gateway, or the issuer doesn't answer.
@@ -81,13 +83,14 @@ impl IntrospectionEndpoint {
         self: &Arc<Self>,
         token: &str,
         digest: Digest,
+        peer: &Caller,
     ) -> Result<VerifiedToken, AuthenticationError> {
         let request = self.lock_running().get(&digest).cloned();
         if let Some(request) = request {
             return request.await;
         }
         // Waits as part of the caller's request, so that unknown tokens hold no memory beyond their connection.
-        let Ok(Ok(turn)) = timeout(QUEUE_TIMEOUT, Arc::clone(&self.turns).acquire_owned()).await else {
+        let Ok(turn) = timeout(QUEUE_TIMEOUT, self.turns.reserve(peer, 1)).await else {
             return Err(AuthenticationError::IssuerUnavailable);
         };
         let request = {

@@ -18,7 +18,7 @@ use crate::caller::Caller;
 
 /// The divisor that gives the part of a budget that a caller leaves to others even if it is alone. Smaller budgets have
 /// no reserve.
-const RESERVE_DIVISOR: u64 = 8;
+pub const RESERVE_DIVISOR: u64 = 8;
 
 /// A budget, in units that its owner chooses, such as calls or bytes.
 #[derive(Debug)]

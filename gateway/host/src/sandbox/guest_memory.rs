@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use moongate_model::caller::Caller;
-use moongate_model::caller_budget::{BudgetShare, CallerBudget};
+use moongate_model::caller_budget::{BudgetShare, CallerBudget, RESERVE_DIVISOR};
 use tokio::time::Instant;
 
 use super::instance_pool::InstancePool;
@@ -72,6 +72,14 @@ impl<T> GuestMemory<T> {
                 break share;
             }
             if !evict_for(&self.idle, caller, self.budget.may_reserve(caller, amount)) {
+                // A caller that holds nothing doesn't wait for one that holds much, however much memory the plugin's
+                // last calls needed: an eighth is left for it. Its call may still grow.
+                let least = (self.budget.total() / RESERVE_DIVISOR).max(INSTANCE_OVERHEAD).min(amount);
+                if self.budget.held_by(caller) == 0
+                    && let Some(share) = self.budget.try_reserve(caller, least)
+                {
+                    break share;
+                }
                 break tokio::time::timeout_at(deadline, self.reserve(caller, amount)).await.ok()?;
             }
         };

@@ -8,6 +8,8 @@ use std::hash::{BuildHasher, RandomState};
 
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
+use crate::text::quotable;
+
 use super::scan::{AcceptedText, NotAccepted, ScanVisitor, scan};
 use super::unescape::{has_escapes, unescape};
 
@@ -61,37 +63,38 @@ impl KeySpan {
     fn key(self, text: &str) -> Cow<'_, str> {
         unescape(self.written(text))
     }
+}
 
-    fn is_same(self, other: Self, text: &str) -> bool {
-        let (one, two) = (self.written(text), other.written(text));
-        if has_escapes(one) || has_escapes(two) { self.key(text) == other.key(text) } else { one == two }
-    }
+/// An object that is open.
+struct OpenObject {
+    /// The number of keys before it.
+    first: u32,
+    /// True if a key has escapes, so keys can be the same although they are written differently.
+    has_escapes: bool,
 }
 
 /// The keys of all objects that are open, as positions in the text.
 #[derive(Default)]
 struct StrictVisitor {
     keys: Vec<KeySpan>,
-    /// The number of keys before each open object.
-    firsts: Vec<u32>,
-}
-
-impl StrictVisitor {
-    fn first(&self) -> usize {
-        self.firsts.last().map_or(0, |first| *first as usize)
-    }
+    objects: Vec<OpenObject>,
 }
 
 impl ScanVisitor for StrictVisitor {
     fn open_object(&mut self) {
-        self.firsts.push(u32::try_from(self.keys.len()).unwrap_or(u32::MAX));
+        let first = u32::try_from(self.keys.len()).unwrap_or(u32::MAX);
+        self.objects.push(OpenObject { first, has_escapes: false });
     }
 
     fn key(&mut self, text: &str, start: usize, end: usize) -> Result<(), NotAccepted> {
         let position = |at| u32::try_from(at).map_err(|_| NotAccepted);
         let span = KeySpan { start: position(start)?, end: position(end)? };
-        let known = &self.keys[self.first()..];
-        if known.len() < MAX_COMPARED_KEYS && known.iter().any(|key| key.is_same(span, text)) {
+        let object = self.objects.last_mut().ok_or(NotAccepted)?;
+        let written = span.written(text);
+        object.has_escapes |= has_escapes(written);
+        let known = &self.keys[object.first as usize..];
+        let is_compared = known.len() < MAX_COMPARED_KEYS && !object.has_escapes;
+        if is_compared && known.iter().any(|key| key.written(text) == written) {
             return Err(NotAccepted);
         }
         self.keys.push(span);
@@ -99,10 +102,10 @@ impl ScanVisitor for StrictVisitor {
     }
 
     fn close_object(&mut self, text: &str) -> Result<(), NotAccepted> {
-        let first = self.first();
-        self.firsts.pop();
+        let OpenObject { first, has_escapes } = self.objects.pop().ok_or(NotAccepted)?;
+        let first = first as usize;
         let keys = &self.keys[first..];
-        if keys.len() > MAX_COMPARED_KEYS {
+        if keys.len() > MAX_COMPARED_KEYS || has_escapes {
             let state = RandomState::new();
             let mut hashes: Vec<u64> = keys.iter().map(|key| state.hash_one(&*key.key(text))).collect();
             hashes.sort_unstable();
@@ -230,7 +233,7 @@ impl<'de> Visitor<'de> for CheckSeed<'_> {
             }
             if let Some(key) = suspect {
                 if suspects.contains(&key) {
-                    return Err(de::Error::custom(format_args!("duplicate key `{key}`")));
+                    return Err(de::Error::custom(format_args!("duplicate key `{}`", quotable(&key))));
                 }
                 suspects.push(key);
             }

@@ -1,6 +1,7 @@
 //! Authentication of requests: the bearer token in their header, and the metadata and challenges for OAuth clients.
 
 use std::future::pending;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -84,18 +85,22 @@ impl RequestAuthenticator {
         Self { authenticator, metadata: ResourceMetadata::new(&config.oauth, MCP_PATH) }
     }
 
-    /// The holder of the request's token.
+    /// The holder of the token in a request from `peer`.
     ///
     /// # Errors
     /// A token is required, and it is missing, not accepted, or can't be verified.
-    pub(super) async fn authenticate(&self, headers: &HeaderMap) -> Result<Authenticated, Rejection> {
+    pub(super) async fn authenticate(
+        &self,
+        headers: &HeaderMap,
+        peer: IpAddr,
+    ) -> Result<Authenticated, Rejection> {
         if let Some(anonymous) = self.authenticator.anonymous() {
             return Ok(anonymous);
         }
         let mut given = headers.get_all(AUTHORIZATION).iter();
         let (Some(value), None) = (given.next(), given.next()) else { return Err(Rejection::MissingToken) };
         let Some(token) = bearer(value.as_bytes()) else { return Err(Rejection::MissingToken) };
-        self.authenticator.verify(token).await.map_err(|error| match error {
+        self.authenticator.verify(token, peer).await.map_err(|error| match error {
             AuthenticationError::Refused(problem) => Rejection::InvalidToken(problem),
             AuthenticationError::InsufficientScope => Rejection::InsufficientScope,
             AuthenticationError::IssuerUnavailable => Rejection::IssuerUnavailable,
