@@ -24,17 +24,21 @@ pub(crate) fn form(key: &str, message: &str) -> Question {
 }
 
 /// Returns the answers to all questions, by key.
-pub(crate) fn ask(ctx: &Context, questions: &[Question]) -> Result<Value, ToolError> {
+pub(crate) fn ask(
+    ctx: &Context,
+    questions: &[Question],
+    state_bytes: Option<usize>,
+) -> Result<Value, ToolError> {
     let answers: Option<Map<String, Value>> = questions
         .iter()
         .map(|question| Some((question.key.clone(), ctx.answer::<Value>(&question.key)?)))
         .collect();
-    answers.map(Value::Object).ok_or_else(|| need(questions, None))
+    answers.map(Value::Object).ok_or_else(|| need(questions, state_bytes.map(|length| vec![b'x'; length])))
 }
 
 /// Asks for a name and greets.
 pub(crate) fn name(ctx: &Context) -> Result<String, ToolError> {
-    let answer = ask(ctx, &[form("name", "What is your name?")])?["name"].take();
+    let answer = ask(ctx, &[form("name", "What is your name?")], None)?["name"].take();
     Ok(match answer["action"].as_str() {
         Some("accept") => format!("Hello, {}!", answer["content"]["name"].as_str().unwrap_or("stranger")),
         action => format!("the user chose to {}", action.unwrap_or("say nothing")),

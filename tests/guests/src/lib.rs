@@ -78,8 +78,14 @@ impl Zoo {
 
     /// Ask the client these questions together, and return the answers. For invalid and unsupported questions.
     #[tool]
-    fn ask(&self, ctx: &Context, questions: &[asks::Question]) -> Result<String, ToolError> {
-        Ok(asks::ask(ctx, questions)?.to_string())
+    fn ask(
+        &self,
+        ctx: &Context,
+        questions: &[asks::Question],
+        /// The length of the state that waits for the answers: by default none.
+        state_bytes: Option<usize>,
+    ) -> Result<String, ToolError> {
+        Ok(asks::ask(ctx, questions, state_bytes)?.to_string())
     }
 
     /// Ask for a name and greet. For users' answers.

@@ -256,3 +256,34 @@ fn sessions_keep_little_of_their_clients_descriptions() {
     assert!(more < 32, "{more} MiB more than idle");
     gateway.assert_bounded();
 }
+
+/// Results wait for their check with all of their parts.
+#[test]
+fn results_that_wait_for_their_check_stay_within_the_memory() {
+    let gateway = Gateway::start_with(64, "");
+    let arguments = json!({ "count": 30_000, "text_bytes": 7_000_000 });
+    let calls: Vec<_> = (0..60).map(|_| gateway.call("zoo_many_objects", &arguments, false)).collect();
+    gateway.assert_bounded();
+    drop(calls);
+}
+
+/// A plugin's state waits for the answer with the question.
+#[test]
+fn states_of_open_questions_stay_within_the_memory() {
+    let gateway = Gateway::start_with(64, "");
+    let params = json!({ "message": "?", "requestedSchema": { "type": "object", "properties": {} } });
+    let questions = json!([{ "key": "a", "method": "elicitation/create", "params": params }]);
+    let arguments = |bytes: usize| json!({ "questions": questions, "state_bytes": bytes });
+    let session = gateway.open_session("2025-11-25").expect("a session");
+    let too_long = gateway.call_in_session(&session, 1, "zoo_ask", &arguments(300_000));
+    let mut reply = String::new();
+    let _ = (&too_long).take(2_000).read_to_string(&mut reply);
+    assert!(reply.contains("its state is longer than 256 KiB"), "{reply}");
+    let mut unread = Vec::new();
+    for number in 0..8 {
+        let session = gateway.open_session("2025-11-25").expect("a session");
+        let call = |id| gateway.call_in_session(&session, id, "zoo_ask", &arguments(250_000));
+        unread.extend((1..60).map(|id| call(number * 100 + id)));
+    }
+    gateway.assert_bounded();
+}

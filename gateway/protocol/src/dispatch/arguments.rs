@@ -94,13 +94,20 @@ impl CallChecks<'_> {
         self.pool.run(schema, self.context, self.limits, text, check).await
     }
 
-    /// Checks a result with this text, which can have duplicate keys. It counts as unread while its check waits.
-    pub(super) async fn check_result(&self, schema: &Schema, text: &str) -> Result<(), CheckError> {
+    /// Checks a result with this text, which can have duplicate keys. It counts as unread while its check waits, and so do
+    /// `others`, the bytes of its other parts.
+    pub(super) async fn check_result(
+        &self,
+        schema: &Schema,
+        text: &str,
+        others: usize,
+    ) -> Result<(), CheckError> {
         if text.len() <= MAX_INLINE_CHECK_BYTES && schema.is_quick(text) {
             return check_strictly(schema, text).map_err(CheckError::Mismatch);
         }
         let busy = |_| CheckError::Call(CallError::Busy(BusyReason::UnreadResponses));
-        let _waiting = self.unread_responses.reserve(&self.context.caller, text.len()).map_err(busy)?;
+        let _waiting =
+            self.unread_responses.reserve(&self.context.caller, text.len() + others).map_err(busy)?;
         self.run(schema, text, check_strictly).await
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::call::{
     CallContext, CallError, Completion, Content, GrantEvent, GrantFix, InputNeeded, Outcome, PluginError,
-    PromptResult, ReadResult, ToolResult,
+    PromptResult, ReadResult, ResourceBody, ResourceContents, ToolResult,
 };
 use crate::catalog::{Catalog, CatalogPlugin, ToolEntry};
 use crate::names::ResourceUri;
@@ -41,7 +41,8 @@ pub(super) async fn check_tool_outcome(
                 "the structured result is missing, but the tool has an output schema".to_owned(),
             ));
         };
-        checks.check_result(schema, structured.get()).await.map_err(|error| match error {
+        let others = result.content.iter().map(content_bytes).sum();
+        checks.check_result(schema, structured.get(), others).await.map_err(|error| match error {
             CheckError::Mismatch(mismatch) => CallError::InvalidOutput(format!(
                 "the structured result doesn't match the output schema: {mismatch}"
             )),
@@ -55,6 +56,22 @@ pub(super) async fn check_tool_outcome(
         result.structured = None;
     }
     Ok(Outcome::Done(result))
+}
+
+/// The size of a block in memory, in bytes, apart from small members. The blocks of a result can be parts of the same
+/// memory of the guest.
+fn content_bytes(content: &Content) -> usize {
+    let resource = |contents: &ResourceContents| match &contents.body {
+        ResourceBody::Text(text) => text.len(),
+        ResourceBody::Blob(blob) => blob.len(),
+    };
+    match content {
+        Content::Text(text) => text.text.len(),
+        Content::Image(media) | Content::Audio(media) => media.data.len(),
+        Content::Link(link) => link.description.as_ref().map_or(0, String::len),
+        Content::Embedded(embedded) => resource(&embedded.contents),
+        Content::Other(_, object) => object.get().len(),
+    }
 }
 
 /// Drops resources outside the plugin's own URIs: they would be attributed to another plugin.

@@ -17,6 +17,7 @@ use std::time::Duration;
 use serde_json::Map;
 
 use crate::call::{CallContext, CallError, InputNeeded, InputRequest, Outcome};
+use crate::caller_budget::BudgetShare;
 use crate::catalog::{Catalog, CatalogPlugin};
 use crate::dispatch::{DispatchError, DispatchOutcome, Dispatcher};
 use crate::json::Json;
@@ -108,6 +109,14 @@ pub type PendingQuestion<'a> = Pin<Box<dyn Future<Output = Result<Json, Question
 pub trait Peer: fmt::Debug + Send + Sync {
     /// Sends a request and waits for the result. Dropping the future withdraws the request.
     fn ask<'a>(&'a self, method: &'a str, params: Option<&'a Json>) -> PendingQuestion<'a>;
+
+    /// Counts what the call holds, in bytes, while it waits for answers.
+    ///
+    /// # Errors
+    /// [`QuestionError::NoMemory`]: the caller would hold too much.
+    fn reserve(&self, _bytes: usize) -> Result<Option<BudgetShare>, QuestionError> {
+        Ok(None)
+    }
 }
 
 /// An unanswered question.
@@ -192,11 +201,15 @@ pub(super) async fn run_rounds<C: InputCall>(
         let DispatchOutcome { permit, catalog_plugin, outcome } =
             call.call(&protocol.dispatcher, catalog, &context).await?;
         drop(context);
-        let InputNeeded { requests, state, meta, extra: _ } = match outcome {
+        let (requests, state, meta) = match outcome {
             Outcome::Done(result) => return Ok(RoundsOutcome::Done(result, permit)),
-            Outcome::NeedInput(need) => need,
+            Outcome::NeedInput(InputNeeded { requests, state, meta, extra: _ }) => (requests, state, meta),
         };
         drop(permit);
+        if state.as_ref().is_some_and(|state| state.len() > MAX_STATE_BYTES) {
+            let why = format!("its state is longer than {} KiB", MAX_STATE_BYTES / 1024);
+            return Err(RequestError::failed(&catalog_plugin, CallError::InvalidOutput(why)));
+        }
         let asked = parse_questions(&catalog_plugin, requests)?;
         client_input.check_declared(&catalog_plugin, &asked)?;
         if round.rounds == MAX_ROUNDS {
@@ -205,7 +218,10 @@ pub(super) async fn run_rounds<C: InputCall>(
         }
         match request_context.revision.era() {
             Era::Handshake => {
-                let answers = client_input.ask(&catalog_plugin, &asked, round.size()).await?;
+                drop(meta); // there is no message for it
+                round.state = None;
+                let held = state.as_ref().map_or(0, Vec::len);
+                let answers = client_input.ask(&catalog_plugin, asked, round.size(), held).await?;
                 round = round.next(answers, state);
             }
             Era::Stateless => {

@@ -169,7 +169,7 @@ impl ClientRequester {
 
     async fn answer(&self, method: &str, params: Option<&Json>) -> Result<Json, QuestionError> {
         let size = params.map_or(0, |params| params.get().len());
-        let _memory = self.reserve(size, QUESTION_COPIES)?;
+        let _memory = self.reserve_copies(size, QUESTION_COPIES)?;
         let mut question = self.question()?;
         let mut message = Vec::with_capacity(256);
         jsonrpc::write_request(&mut message, &question.id, method, params);
@@ -184,7 +184,7 @@ impl ClientRequester {
         };
         match answer {
             Ok(Ok(Ok(answer))) => {
-                let share = self.reserve(answer.get().len(), 1)?;
+                let share = self.reserve(answer.get().len())?;
                 self.answers.lock().unwrap_or_else(PoisonError::into_inner).extend(share);
                 Ok(answer)
             }
@@ -198,7 +198,7 @@ impl ClientRequester {
     }
 
     /// Reserves the memory of a question or an answer of this size. `None` means that it is too small to count.
-    fn reserve(&self, size: usize, copies: u64) -> Result<Option<BudgetShare>, QuestionError> {
+    fn reserve_copies(&self, size: usize, copies: u64) -> Result<Option<BudgetShare>, QuestionError> {
         if size < MIN_COUNTED_BYTES {
             return Ok(None);
         }
@@ -210,6 +210,10 @@ impl ClientRequester {
 impl Peer for ClientRequester {
     fn ask<'a>(&'a self, method: &'a str, params: Option<&'a Json>) -> PendingQuestion<'a> {
         Box::pin(self.answer(method, params))
+    }
+
+    fn reserve(&self, bytes: usize) -> Result<Option<BudgetShare>, QuestionError> {
+        self.reserve_copies(bytes, 1)
     }
 }
 

@@ -62,10 +62,17 @@ impl Results {
 
     /// Return structured content of many small objects: by default 10,000. For the memory of output validation.
     #[tool(output = Items)]
-    fn many_objects(&self, count: Option<usize>) -> ToolResult {
+    fn many_objects(
+        &self,
+        count: Option<usize>,
+        /// The length of a text beside it: by default none.
+        text_bytes: Option<usize>,
+    ) -> ToolResult {
         let mut items = r#"{"a":0},"#.repeat(count.unwrap_or(10_000));
         items.pop();
-        output::structured(format!(r#"{{"items":[{items}]}}"#))
+        let mut result = output::structured(format!(r#"{{"items":[{items}]}}"#));
+        result.content.extend(text_bytes.map(|length| Content::text(output::letters(length))));
+        result
     }
 
     /// Return nested structured content: by default 100,000 levels deep. For the JSON parser.

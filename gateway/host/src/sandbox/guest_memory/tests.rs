@@ -175,7 +175,7 @@ async fn an_instance_that_is_kept_while_a_call_starts_to_wait_is_evicted() {
     large.add(15 * MIB);
     let mut ended = memory.admit(&ben, &Arc::default(), soon()).await.unwrap();
     let mut running = memory.admit(&named("cid"), &Arc::default(), soon()).await.unwrap();
-    assert!(ended.grow(19 * MIB) && running.grow(9 * MIB));
+    assert!(ended.grow(19 * MIB) && running.grow(16 * MIB));
     assert!(!memory.is_awaited(&ben), "so the instance is kept");
     let mut waiting = pin!(memory.admit(&ann, &large, soon()));
     assert!(waiting.as_mut().now_or_never().is_none());

@@ -58,12 +58,14 @@ impl ClientInput<'_> {
     }
 
     /// Asks all questions at once and waits for all answers. The first invalid answer withdraws the other questions,
-    /// and so does one that makes the answers too long; `kept` is the length of earlier answers in bytes.
+    /// and so does one that makes the answers too long. `kept` is the length of earlier answers in bytes, and `held` that
+    /// of the plugin's state.
     pub(super) async fn ask(
         &self,
         catalog_plugin: &CatalogPlugin,
-        asked: &ParsedQuestions,
+        asked: ParsedQuestions,
         kept: usize,
+        held: usize,
     ) -> Result<Vec<(String, Json)>, RequestError> {
         let RequestContext { revision, cancel, peer, .. } = self.request_context;
         let mut ready = Vec::with_capacity(asked.len());
@@ -80,6 +82,9 @@ impl ClientInput<'_> {
             let why = "the client can't be asked here: its request came in a batch, or without accepting an event stream";
             return Err(RequestError::unanswered(catalog_plugin, why.to_owned()));
         };
+        let _held = peer
+            .reserve(held)
+            .map_err(|error| RequestError::unanswered(catalog_plugin, error.to_string()))?;
         let kept = &AtomicUsize::new(kept);
         let each = ready.iter().map(|(question, params)| async move {
             let method = question.method();
