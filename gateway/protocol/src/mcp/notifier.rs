@@ -1,16 +1,17 @@
 //! Notifications during a call: progress and log messages, as requested by the client (2025-11-25,
 //! basic/utilities/progress and server/utilities/logging; 2026-07-28, basic/patterns/progress).
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Number;
 use tokio::sync::mpsc;
 
 use crate::call::{CallSink, LogLevel};
+use crate::caller::Caller;
 use crate::json::Json;
 use crate::jsonrpc;
+use crate::unread_responses::{CountedMessage, UnreadResponses};
 
 use super::params::Params;
 use super::render::render;
@@ -61,10 +62,10 @@ impl NotificationPrefs {
 }
 
 /// A message to the client in addition to the response to its request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub enum SideMessage {
     /// A notification.
-    Notification(Vec<u8>),
+    Notification(CountedMessage),
     /// A question. Its answer is a message of its own.
     Request(Vec<u8>),
     /// The withdrawal of a question, sent even if the request that asked was cancelled.
@@ -84,13 +85,28 @@ pub struct Notifier {
     prefs: NotificationPrefs,
     last_progress: Mutex<f64>,
     out: mpsc::Sender<SideMessage>,
+    unread_responses: Arc<UnreadResponses>,
+    caller: Caller,
 }
 
 impl Notifier {
-    /// A notifier that sends to `out`.
+    /// A notifier that sends to `out`. Large notifications count as unread responses of `caller`.
     #[must_use]
-    pub fn new(revision: Revision, wishes: NotificationPrefs, out: mpsc::Sender<SideMessage>) -> Self {
-        Self { revision, prefs: wishes, last_progress: Mutex::new(f64::NEG_INFINITY), out }
+    pub fn new(
+        revision: Revision,
+        wishes: NotificationPrefs,
+        out: mpsc::Sender<SideMessage>,
+        unread_responses: &Arc<UnreadResponses>,
+        caller: &Caller,
+    ) -> Self {
+        Self {
+            revision,
+            prefs: wishes,
+            last_progress: Mutex::new(f64::NEG_INFINITY),
+            out,
+            unread_responses: Arc::clone(unread_responses),
+            caller: caller.clone(),
+        }
     }
 
     fn send(&self, method: &str, params: &impl Serialize) {
@@ -98,7 +114,12 @@ impl Notifier {
         jsonrpc::write_notification(&mut message, method, Some(&render(params)));
         let pending = self.out.max_capacity() - self.out.capacity();
         let is_too_large = message.len() >= LARGE_NOTIFICATION_BYTES && pending >= MAX_PENDING_BEFORE_LARGE;
-        if is_too_large || self.out.try_send(SideMessage::Notification(message)).is_err() {
+        let message = if is_too_large {
+            None
+        } else {
+            CountedMessage::from(message).reserved(&self.unread_responses, &self.caller).ok()
+        };
+        if message.is_none_or(|message| self.out.try_send(SideMessage::Notification(message)).is_err()) {
             tracing::debug!(method, "notification dropped: the client reads too slowly");
         }
     }

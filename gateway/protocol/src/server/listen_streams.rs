@@ -75,7 +75,7 @@ impl Server {
             let StreamEnds { cancelled, closing } = ends;
             let mut message = listening.acknowledgement.clone();
             loop {
-                if sender.send(SideMessage::Notification(message)).await.is_err() {
+                if sender.send(SideMessage::Notification(message.into())).await.is_err() {
                     break; // the client has disconnected
                 }
                 message = tokio::select! {

@@ -93,7 +93,8 @@ impl Server {
         }
         let questions = session.pending_requests().filter(|_| method.may_ask());
         let questions = questions.map(|pending| (pending, &self.question_budget));
-        let CallChannels { sink, peer, side_messages } = call_channels(
+        let CallChannels { sink, peer, side_messages } = self.call_channels(
+            session.caller(),
             revision,
             NotificationPrefs::read(&params, session.log_level()),
             streaming,
@@ -116,9 +117,34 @@ impl Server {
         let RequestEnvelope { revision, client, capabilities, level } = envelope;
         let method = Method::find(method, revision).ok_or_else(|| ProtocolError::unknown_method(method))?;
         let CallChannels { sink, peer, side_messages } =
-            call_channels(revision, NotificationPrefs::read(&params, level), streaming, None);
+            self.call_channels(&caller, revision, NotificationPrefs::read(&params, level), streaming, None);
         let request_context = RequestContext { revision, caller, client, capabilities, cancel, sink, peer };
         Ok(RequestInProgress { started: self.protocol.start(request_context, method, params), side_messages })
+    }
+
+    /// Opens the channels. Without stream support, or if the client neither wants notifications nor answers questions,
+    /// everything is discarded.
+    fn call_channels(
+        &self,
+        caller: &Caller,
+        revision: Revision,
+        wishes: NotificationPrefs,
+        streaming: StreamSupport,
+        questions: Option<(&Arc<PendingRequests>, &Arc<QuestionBudget>)>,
+    ) -> CallChannels {
+        let discard = || Arc::new(DiscardSink) as Arc<dyn CallSink>;
+        if streaming != StreamSupport::Supported || (wishes.is_empty() && questions.is_none()) {
+            return CallChannels { sink: discard(), peer: None, side_messages: None };
+        }
+        let (sender, side_messages) = mcp::side_message_channel();
+        let peer = questions
+            .map(|(pending, budget)| Arc::new(pending.requester(sender.clone(), budget)) as Arc<dyn Peer>);
+        let sink = if wishes.is_empty() {
+            discard()
+        } else {
+            Arc::new(Notifier::new(revision, wishes, sender, &self.unread_responses, caller))
+        };
+        CallChannels { sink, peer, side_messages: Some(side_messages) }
     }
 }
 
@@ -127,25 +153,6 @@ struct CallChannels {
     sink: Arc<dyn CallSink>,
     peer: Option<Arc<dyn Peer>>,
     side_messages: Option<mpsc::Receiver<SideMessage>>,
-}
-
-/// Opens the channels. Without stream support, or if the client neither wants notifications nor answers questions,
-/// everything is discarded.
-fn call_channels(
-    revision: Revision,
-    wishes: NotificationPrefs,
-    streaming: StreamSupport,
-    questions: Option<(&Arc<PendingRequests>, &Arc<QuestionBudget>)>,
-) -> CallChannels {
-    let discard = || Arc::new(DiscardSink) as Arc<dyn CallSink>;
-    if streaming != StreamSupport::Supported || (wishes.is_empty() && questions.is_none()) {
-        return CallChannels { sink: discard(), peer: None, side_messages: None };
-    }
-    let (sender, side_messages) = mcp::side_message_channel();
-    let peer = questions
-        .map(|(pending, budget)| Arc::new(pending.requester(sender.clone(), budget)) as Arc<dyn Peer>);
-    let sink = if wishes.is_empty() { discard() } else { Arc::new(Notifier::new(revision, wishes, sender)) };
-    CallChannels { sink, peer, side_messages: Some(side_messages) }
 }
 
 /// Handles a notification. Unknown and malformed ones are ignored, and none is ever answered.

@@ -39,7 +39,7 @@ pub enum StreamSupport {
 #[derive(Debug, PartialEq, Eq)]
 pub enum OutgoingMessage {
     /// A notification that belongs to a running request.
-    Notification(Vec<u8>),
+    Notification(CountedMessage),
     /// A question. The client answers it with a message of its own.
     Request(Vec<u8>),
     /// The response, which is the last message.
@@ -56,8 +56,8 @@ impl OutgoingMessage {
     #[must_use]
     pub fn into_message(self) -> CountedMessage {
         match self {
-            Self::Notification(message) | Self::Request(message) => message.into(),
-            Self::Response { message, .. } => message,
+            Self::Request(message) => message.into(),
+            Self::Notification(message) | Self::Response { message, .. } => message,
         }
     }
 }
@@ -65,9 +65,8 @@ impl OutgoingMessage {
 impl From<SideMessage> for OutgoingMessage {
     fn from(message: SideMessage) -> Self {
         match message {
-            SideMessage::Notification(message) | SideMessage::Withdrawal(message) => {
-                Self::Notification(message)
-            }
+            SideMessage::Notification(message) => Self::Notification(message),
+            SideMessage::Withdrawal(message) => Self::Notification(message.into()),
             SideMessage::Request(message) => Self::Request(message),
         }
     }

@@ -177,9 +177,9 @@ pub struct EventWriter {
 }
 
 impl EventWriter {
-    /// Sends a message that is dropped if the client reads too slowly.
-    pub fn send_droppable(&self, message: Vec<u8>) {
-        self.push(message.into(), Retention::Droppable);
+    /// Sends a message that is dropped if the client reads too slowly. It counts as one of the session from now on.
+    pub fn send_droppable(&self, message: CountedMessage) {
+        self.push(message.uncounted(), Retention::Droppable);
     }
 
     /// Sends a message that is never dropped.

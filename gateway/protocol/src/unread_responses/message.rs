@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::caller::Caller;
 
-use super::{UnreadResponse, UnreadResponses};
+use super::{ResponseTooLarge, UnreadResponse, UnreadResponses};
 
 /// The size from which a message is counted, in bytes. The number of requests and connections limits smaller ones.
 pub(crate) const MIN_COUNTED_BYTES: usize = 1024;
@@ -27,6 +27,22 @@ impl CountedMessage {
         let is_missing = unread.is_none() && text.len() >= MIN_COUNTED_BYTES;
         let unread = if is_missing { Some(responses.charge(caller, text.len())) } else { unread };
         Self { text, unread }
+    }
+
+    /// The same message, counted for `caller` unless it is small.
+    ///
+    /// # Errors
+    /// The caller would hold too much.
+    pub(crate) fn reserved(
+        self,
+        responses: &Arc<UnreadResponses>,
+        caller: &Caller,
+    ) -> Result<Self, ResponseTooLarge> {
+        if self.text.len() < MIN_COUNTED_BYTES {
+            return Ok(self);
+        }
+        let unread = responses.reserve(caller, self.text.len())?;
+        Ok(self.with_share(unread))
     }
 
     /// The same message with a share that was reserved for it.

@@ -14,6 +14,10 @@ use tokio::time::timeout;
 use crate::transport::http::accept::media_ranges;
 use crate::transport::http::rejection::Rejection;
 
+/// The factor by which the buffer of a body exceeds what has arrived, if its announced length is larger still. The buffer
+/// usually grows once.
+const MAX_GROWTH: usize = 16;
+
 /// The time limit for receiving a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -119,7 +123,8 @@ pub(super) enum MessageBody {
 }
 
 /// Reads a body with a message, of at most `most` bytes. The ids in a larger one are found, so that they can be
-/// answered: many clients write the id last. The body counts towards `memory` before it is read.
+/// answered: many clients write the id last. The body counts towards `memory` as it arrives: an announced length is no
+/// reason to refuse the bodies of others.
 ///
 /// # Errors
 /// The body takes too long, or is incomplete, or there is no memory for it.
@@ -139,14 +144,8 @@ pub(super) async fn read_message(
         }
     } else {
         let length = length(headers).and_then(|length| usize::try_from(length).ok()).unwrap_or(0);
-        let collected = match memory.grow_to(length) {
-            Ok(()) => {
-                let reserve = |length| memory.grow_to(length);
-                timeout(BODY_TIMEOUT, collect(&mut stream, length, most, reserve)).await
-            }
-            Err(error) => Ok(Err(error.into())),
-        };
-        match collected {
+        let reserve = |length| memory.grow_to(length);
+        match timeout(BODY_TIMEOUT, collect(&mut stream, length, most, reserve)).await {
             Ok(Ok(Collected::Complete(body))) => return Ok(MessageBody::Complete(body)),
             Ok(Ok(Collected::TooLarge(pieces))) => {
                 for piece in pieces {
@@ -199,8 +198,7 @@ enum Collected {
     TooLarge([Bytes; 2]),
 }
 
-/// Reads a body. `expected` is its length as announced, for which memory is reserved, or 0. `reserve` gets the length
-/// with the next piece.
+/// Reads a body. `expected` is its length as announced, or 0. `reserve` gets the length with the next piece.
 async fn collect(
     stream: &mut BodyDataStream,
     expected: usize,
@@ -220,7 +218,9 @@ async fn collect(
             Some(whole) => whole.extend_from_slice(&piece),
             None if first.is_empty() => first = piece, // most bodies come in one piece and aren't copied
             None => {
-                let mut joined = BytesMut::with_capacity(expected.max((first.len() + piece.len()) * 2));
+                let received = first.len() + piece.len();
+                let capacity = expected.min(received.saturating_mul(MAX_GROWTH)).max(received * 2);
+                let mut joined = BytesMut::with_capacity(capacity);
                 joined.extend_from_slice(&first);
                 joined.extend_from_slice(&piece);
                 whole = Some(joined);

@@ -193,7 +193,7 @@ async fn a_listen_stream_starts_with_an_acknowledgement() {
         let Some(OutgoingMessage::Notification(first)) = stream.next().await else {
             panic!("no acknowledgement")
         };
-        let first = String::from_utf8(first).unwrap();
+        let first = String::from_utf8(first.to_vec()).unwrap();
         assert!(first.contains(&format!(r#""io.modelcontextprotocol/subscriptionId":{id}"#)), "{first}");
         let first: Value = serde_json::from_str(&first).unwrap();
         assert_eq!(first["method"], "notifications/subscriptions/acknowledged");
@@ -284,7 +284,7 @@ async fn http_listen_streams_end_when_the_gateway_stops() {
     };
     assert_eq!(events.lifetime(), StreamLifetime::UntilClosed, "its connection can be evicted");
     let mut rest: ResponseStream = Box::pin(events.map(|event| match event {
-        SseEvent::Message { id: None, message } => OutgoingMessage::Notification(message.to_vec()),
+        SseEvent::Message { id: None, message } => OutgoingMessage::Notification(message),
         other => panic!("this stream can't be resumed: {other:?}"),
     }));
     let first = next_message(&mut rest).unwrap();

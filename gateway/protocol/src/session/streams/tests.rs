@@ -351,7 +351,7 @@ async fn drops_notifications_but_never_responses_for_slow_clients() {
     let client = client("2025-06-18");
     let (writer, mut reader) = client.session.open_stream(None);
     for number in 0..10_000 {
-        writer.send_droppable(number.to_string().into_bytes());
+        writer.send_droppable(number.to_string().into_bytes().into());
     }
     for number in 10_000..10_010 {
         send(&writer, number);
@@ -369,7 +369,7 @@ async fn a_reading_client_gets_every_notification() {
     send(&writer, 0);
     let start = reader.id(0);
     for number in 1..10_000 {
-        writer.send_droppable(number.to_string().into_bytes());
+        writer.send_droppable(number.to_string().into_bytes().into());
         let (numbers, _) = all(&mut reader);
         assert_eq!(numbers.last(), Some(&number));
     }
