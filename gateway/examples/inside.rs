@@ -59,6 +59,7 @@ async fn measure(source: PathBuf) -> Result<Value> {
         state_dir: None,
         max_concurrent_calls: MAX_CONCURRENT_CALLS,
         guest_memory: 4 << 30,
+        uses_cached_descriptions: false,
         change_inbox: None,
         outgoing_http: OutgoingOptions::default(),
     };

@@ -66,6 +66,7 @@ fn host(cache: PathBuf) -> Result<WasmHost> {
         state_dir: None,
         max_concurrent_calls: 64,
         guest_memory: 4 << 30,
+        uses_cached_descriptions: false,
         change_inbox: None,
         outgoing_http: OutgoingOptions::default(),
     })?)

@@ -3,7 +3,7 @@
 //! The admin listener has its own address and accept loop, so that it still responds while MCP clients use up the other
 //! listener's connections, and during shutdown, when it ends last. It has no authentication, so it listens on loopback
 //! only and rejects requests from web pages. `app` binds it before anything is loaded and opens it
-//! when the gateway serves; until every plugin was tried once, it reports that the gateway isn't ready.
+//! when the gateway serves; until every plugin has been loaded or has failed, it reports that the gateway isn't ready.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -42,7 +42,7 @@ pub struct AdminContext {
     pub reloader: Reloader,
     /// Renders the current metrics.
     pub metrics: Box<dyn Fn(MetricsFormat) -> String + Send + Sync>,
-    /// Cancelled when every plugin was tried once.
+    /// Cancelled when every plugin has been loaded or has failed.
     pub loaded: CancellationToken,
     /// Cancelled as soon as new requests are rejected.
     pub draining: CancellationToken,

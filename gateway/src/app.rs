@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use moongate_auth::{Authenticator, WallClock};
 use moongate_config::{BearerToken, Config, Diagnostic, LoadedConfig};
-use moongate_protocol::dispatch::StartupGate;
+use moongate_protocol::dispatch::StartupWait;
 use moongate_protocol::mcp::{CacheScope, Identity, ProtocolOptions, RandomnessError, SealingKey};
 use moongate_protocol::server::{Server, ServerOptions};
 use tokio::sync::watch;
@@ -211,7 +211,7 @@ impl App {
         })
     }
 
-    /// Waits until every plugin was tried once. From then on, the gateway is ready.
+    /// Waits until every plugin has been loaded or has failed. From then on, the gateway is ready.
     ///
     /// # Errors
     /// A required plugin can't be loaded.
@@ -327,8 +327,8 @@ fn server(
     };
     // With `require_all`, lists and calls to unknown names wait without a limit.
     let max_wait = (!config.require_all).then_some(config.startup_wait);
-    let gate = StartupGate::new(supervisor.startup_complete().clone(), max_wait);
-    let dispatcher = supervisor.dispatcher().with_startup_gate(gate);
+    let startup_wait = StartupWait::new(supervisor.startup_stages().clone(), max_wait);
+    let dispatcher = supervisor.dispatcher().with_startup_wait(startup_wait);
     Ok(Server::new(dispatcher.with_observer(Arc::<Metrics>::clone(metrics)), options))
 }
 

@@ -17,7 +17,7 @@ use moongate_config::{
 use moongate_model::names::PluginId;
 use moongate_protocol::catalog::Catalog;
 use moongate_protocol::changes::ResourceUpdates;
-use moongate_protocol::dispatch::Dispatcher;
+use moongate_protocol::dispatch::{Dispatcher, StartupStages};
 use moongate_protocol::limiter::ConcurrencyLimiter;
 use tokio::sync::{self, mpsc};
 use tokio::time::timeout;
@@ -231,7 +231,9 @@ impl Supervisor {
         let SupervisorOptions { watched, purpose, environment, system, own_addresses, config_hook } = options;
         let inbox: Arc<ChangeInbox> = Arc::default();
         let (state, state_problem) = find_state(&config, purpose).await;
-        let host = Arc::new(start_host(&config, state, own_addresses, &inbox)?);
+        let serves_while_loading = watched.is_some();
+        let host = start_host(&config, state, own_addresses, serves_while_loading, &inbox)?;
+        let host = Arc::new(host);
         let (catalog, _) = sync::watch::channel(Arc::new(Catalog::empty()));
         let (token_sender, tokens) = sync::watch::channel(config.http.tokens.clone());
         let limiter = Arc::new(ConcurrencyLimiter::new(config.concurrency));
@@ -252,7 +254,6 @@ impl Supervisor {
         };
         let require_all = config.require_all;
         let plugin_configs = config.plugins.clone();
-        let serves_while_loading = watched.is_some();
         // Names the files to watch, which must be known before the thread starts.
         let reconciler = Reconciler::new(config, files, deps);
         let mut tasks = BackgroundTasks {
@@ -286,18 +287,24 @@ impl Supervisor {
         Ok(supervisor)
     }
 
-    /// Waits until every plugin was tried once.
+    /// Waits until every plugin has been loaded or has failed.
     ///
     /// # Errors
     /// A plugin can't be loaded, and the configuration requires all of them.
     pub async fn loaded(&self) -> Result<(), SupervisorStartError> {
-        self.check_required(self.startup.wait().await)
+        self.check_required(self.startup.loaded().await)
     }
 
-    /// Cancelled when every plugin was tried once.
+    /// The stages of the start that requests wait for.
     #[must_use]
-    pub fn startup_complete(&self) -> &CancellationToken {
-        self.startup.complete()
+    pub fn startup_stages(&self) -> &StartupStages {
+        self.startup.stages()
+    }
+
+    /// True if every plugin has been loaded or has failed.
+    #[must_use]
+    pub fn is_loaded(&self) -> bool {
+        self.startup_stages().loaded.is_cancelled()
     }
 
     fn check_required(&self, result: &StartupResult) -> Result<(), SupervisorStartError> {
@@ -454,6 +461,7 @@ fn start_host(
     config: &Config,
     state: Option<PathBuf>,
     own_addresses: Vec<SocketAddr>,
+    uses_cached_descriptions: bool,
     inbox: &Arc<ChangeInbox>,
 ) -> Result<WasmHost, HostError> {
     // Another process can listen at the configured addresses, for example `serve` next to `serve --stdio`.
@@ -465,6 +473,7 @@ fn start_host(
         state_dir: state,
         max_concurrent_calls: config.concurrency,
         guest_memory: MemoryShares::of(config).guests,
+        uses_cached_descriptions,
         change_inbox: Some(Arc::clone(inbox)),
         outgoing_http: OutgoingOptions { own_listeners: own, ca_file: config.ca_file.clone() },
     })

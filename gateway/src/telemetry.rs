@@ -16,13 +16,16 @@ use tracing_subscriber::{EnvFilter, Registry, fmt};
 mod collected_warnings;
 mod log_writer;
 mod problems;
+mod progress;
 mod stderr;
 
 use collected_warnings::WarningCollector;
 use log_writer::LogWriter;
+use progress::StderrAboveProgress;
 
 pub(crate) use collected_warnings::{CollectedWarning, take_collected_warnings};
 pub(crate) use problems::{diagnostic_members, log_failure, log_problems};
+pub(crate) use progress::{above_progress_lines, progress_lines};
 pub use stderr::set_stderr_format;
 pub(crate) use stderr::{json_line, stderr_format};
 
@@ -130,7 +133,7 @@ impl Telemetry {
         warnings: WarningDestination,
     ) -> Result<Self, TelemetryError> {
         let filter = filter(verbosity, |name| std::env::var(name).ok())?;
-        let log_writer = LogWriter::new(io::stderr(), format);
+        let log_writer = LogWriter::new(StderrAboveProgress, format);
         let use_colour =
             io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
         if warnings == WarningDestination::Command {

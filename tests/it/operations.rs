@@ -2,6 +2,8 @@
 
 mod admin;
 #[cfg(unix)]
+mod cached_lists;
+#[cfg(unix)]
 mod loading;
 mod log_format;
 #[cfg(target_os = "linux")]

@@ -2,6 +2,7 @@
 //!
 //! The catalog, the host and the dispatcher use these types; only the rest of `config` creates them from a file.
 
+mod description_inputs;
 pub(crate) mod diagnostic;
 mod grants;
 mod http_grant;

@@ -2,8 +2,8 @@
 //!
 //! A granted directory must not contain, be, or be inside one of the gateway's own files or directories: its program,
 //! its configuration, the components, the cache of compiled code, the plugins' state, secret files, the trace, and the
-//! processes in `/proc`. A plugin may read the program, components and cache, but not change them. It must not even
-//! read the others. A granted directory must not be inside another one that a plugin can change either: the plugin
+//! processes in `/proc`. A plugin may read the program and the components, but not change them. It must not even read
+//! the others. A granted directory must not be inside another one that a plugin can change either: the plugin
 //! could replace it with a symlink, and the next sandbox would open the symlink's target. Directories of the system can
 //! be granted writable only on purpose.
 //!
@@ -260,7 +260,8 @@ fn protected_paths(config: &Config) -> Vec<ProtectedPath> {
 
     let mut all = vec![
         ProtectedPath::new("the configuration".to_owned(), &config.file, FromReading),
-        ProtectedPath::directory("the cache of compiled code", &config.cache, FromWriting),
+        // It also contains what other plugins offer, and the key that hides their settings.
+        ProtectedPath::directory("the cache of compiled code", &config.cache, FromReading),
     ];
     if let Ok(program) = std::env::current_exe() {
         // A replacement would run with the gateway's rights at the next start.

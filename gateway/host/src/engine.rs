@@ -17,9 +17,11 @@ const EPOCH_TICK: Duration = Duration::from_millis(2);
 /// The number of ticks without a call after which the ticker sleeps. Consecutive calls don't have to wake it.
 const IDLE_TICKS: u32 = 50;
 
-/// Slots in addition to the limit on concurrent calls: for describing plugins whose code is cached or was just compiled,
-/// and for stores that are being dropped.
-const SPARE_SLOTS: u32 = 8;
+/// The maximum number of plugins that describe themselves at once, and of those that do so before a call.
+pub(super) const MAX_CONCURRENT_DESCRIPTIONS: u32 = 4;
+
+/// Slots in addition to the limit on concurrent calls: for describing plugins, and for stores that are being dropped.
+const SPARE_SLOTS: u32 = 2 * MAX_CONCURRENT_DESCRIPTIONS + 2;
 
 /// The maximum number of core instances in one component. A Python interpreter with its libraries has about twenty.
 pub(super) const CORE_INSTANCES: u32 = 64;

@@ -26,18 +26,24 @@ mod sandbox;
 pub mod test_support;
 mod wasi;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
 use moongate_config::PluginConfig;
-use moongate_model::names::PluginId;
+use moongate_model::manifest::Interfaces;
+use moongate_model::names::{Digest, PluginId};
+use tokio::sync::Semaphore;
 
 use self::engine::{KeptMemory, Ticker};
 use self::load::cache::CodeCache;
-use self::load::code::{Generations, LoadedCode};
+use self::load::code::{CodeSource, Generations, LoadedCode, MappedCode, MappedCount};
+use self::load::description_cache::{CachedDescription, DescriptionCache};
+use self::load::known_files::KnownFiles;
 use self::load::{CompileSlots, ComponentLoader, describe, file};
+use self::plugin::Confirmation;
 use self::sandbox::call::{HostResources, Sandbox};
 use self::sandbox::guest_memory::GuestMemory;
 use self::sandbox::instance_pool::InstancePool;
@@ -74,6 +80,8 @@ pub struct HostOptions {
     pub max_concurrent_calls: u32,
     /// The memory of all instances together, in bytes.
     pub guest_memory: u64,
+    /// True to list plugins by their cached descriptions until [`WasmHost::start_serving`].
+    pub uses_cached_descriptions: bool,
     /// Receives the changes that plugins report. `None` drops them.
     pub change_inbox: Option<Arc<ChangeInbox>>,
     /// Options of plugins' HTTP requests.
@@ -85,8 +93,7 @@ pub struct WasmHost {
     loader: Arc<ComponentLoader>,
     shared: Arc<HostResources>,
     generations: Generations,
-    /// Limits reads of components' files to one at a time per plugin.
-    file_reads: PluginBlockingLimiters,
+    uses_cached_descriptions: AtomicBool,
     cache_error: Option<PrivateDirError>,
 }
 
@@ -129,6 +136,7 @@ impl WasmHost {
             state_dir: state,
             max_concurrent_calls: concurrency,
             guest_memory,
+            uses_cached_descriptions,
             change_inbox: inbox,
             outgoing_http: outgoing,
         } = options;
@@ -161,14 +169,33 @@ impl WasmHost {
             instance_pool,
             guest_memory,
             open_files,
+            describing: Semaphore::new(engine::MAX_CONCURRENT_DESCRIPTIONS as usize),
+            describing_for_calls: Semaphore::new(engine::MAX_CONCURRENT_DESCRIPTIONS as usize),
+        };
+        let loader = ComponentLoader {
+            linker,
+            descriptions: cache.as_ref().and_then(DescriptionCache::open),
+            known_files: cache.as_ref().map(KnownFiles::open),
+            cache,
+            mapped: MappedCount::default(),
+            file_reads: PluginBlockingLimiters::new(1),
+            compile_slots: CompileSlots::default(),
         };
         Ok(Self {
-            loader: Arc::new(ComponentLoader { linker, cache, compile_slots: CompileSlots::default() }),
+            loader: Arc::new(loader),
             shared: Arc::new(shared),
             generations: Generations::default(),
-            file_reads: PluginBlockingLimiters::new(1),
+            uses_cached_descriptions: AtomicBool::new(uses_cached_descriptions),
             cache_error,
         })
+    }
+
+    /// The plugin as its description is cached, if its file hasn't changed since it was read. Neither the file nor the code
+    /// is read. `None` after [`Self::start_serving`].
+    pub async fn load_described(&self, config: &Arc<PluginConfig>) -> Option<Arc<WasmPlugin>> {
+        let (loader, plugin) = (Arc::clone(&self.loader), Arc::clone(config));
+        let found = self.find_described(config, move || loader.find_described(&plugin)).await?;
+        Some(Arc::new(found))
     }
 
     /// Reads a plugin's file, waiting while it is being written. The bytes stay in memory until they are loaded.
@@ -176,11 +203,15 @@ impl WasmHost {
     /// # Errors
     /// The file is missing, unreadable, too large, not the pinned one, or keeps changing.
     pub async fn read(&self, config: &Arc<PluginConfig>) -> Result<ComponentFile, LoadError> {
-        file::read(config, &self.file_reads.for_plugin(&config.id)).await
+        let file = file::read(config, &self.loader.file_reads.for_plugin(&config.id)).await?;
+        if let (Some(known), Some(stamp)) = (&self.loader.known_files, file.settled) {
+            known.add(stamp, file.digest);
+        }
+        Ok(file)
     }
 
-    /// Compiles, links and describes a plugin. Dropping the future cancels compilation, unless the code is for the cache:
-    /// it is of use to the next start.
+    /// Compiles, links and describes a plugin, unless its description is cached. Dropping the future cancels compilation,
+    /// unless the code is for the cache: it is of use to the next start.
     ///
     /// # Errors
     /// The bytes aren't a plugin for this gateway, or its description is invalid.
@@ -191,22 +222,69 @@ impl WasmHost {
     ) -> Result<Arc<WasmPlugin>, LoadError> {
         candidate.check(&config)?;
         let digest = *candidate.digest();
+        let (loader, plugin) = (Arc::clone(&self.loader), Arc::clone(&config));
+        let find = move || Some((digest, loader.find_description(&digest, &plugin)?));
+        if let Some(described) = self.find_described(&config, find).await {
+            return Ok(Arc::new(described));
+        }
         let size = candidate.size().as_u64();
-        let linked = self.loader.load(candidate, &config).await?;
-        let code = LoadedCode::new(linked, size, self.generations.add(config.id.clone()));
-        let interfaces = Arc::clone(&code.interfaces);
-        let sandbox = Sandbox::new(config, code, Arc::clone(&self.shared));
+        let mapped = self.loader.load(candidate, &config).await?;
+        let interfaces = Arc::new(Interfaces { file_size: size, ..mapped.interfaces.clone() });
+        let sandbox = self.sandbox(config, digest, Arc::downgrade(&mapped));
         let manifest = describe::describe(&sandbox).await?;
-        Ok(Arc::new(WasmPlugin { sandbox, digest, interfaces, manifest }))
+        Ok(Arc::new(WasmPlugin {
+            sandbox,
+            digest,
+            interfaces,
+            manifest,
+            valid_tools: BTreeSet::new(),
+            confirmation: Confirmation::confirmed(),
+            loader: Arc::clone(&self.loader),
+        }))
     }
 
-    /// From now on, components are compiled one at a time and with low priority, because calls are more important. Must be
-    /// called in a Tokio runtime.
+    /// The plugin with the cached description that `find` returns, if it can be used. Its code isn't mapped.
+    async fn find_described(
+        &self,
+        config: &Arc<PluginConfig>,
+        find: impl FnOnce() -> Option<(Digest, CachedDescription)> + Send + 'static,
+    ) -> Option<WasmPlugin> {
+        if !self.uses_cached_descriptions.load(Ordering::Relaxed) {
+            return None;
+        }
+        let (digest, description) = self.loader.file_reads.for_plugin(&config.id).run(find).await.ok()??;
+        // Without its directories, the plugin couldn't describe itself, and isn't served.
+        if !config.allow.dirs.is_empty() {
+            self.shared.openings.open(config).await.ok()?;
+        }
+        let CachedDescription { interfaces, manifest, valid_tools, .. } = description;
+        Some(WasmPlugin {
+            sandbox: self.sandbox(Arc::clone(config), digest, Weak::new()),
+            digest,
+            interfaces: Arc::new(interfaces),
+            manifest,
+            valid_tools,
+            confirmation: Confirmation::default(),
+            loader: Arc::clone(&self.loader),
+        })
+    }
+
+    fn sandbox(&self, config: Arc<PluginConfig>, digest: Digest, mapped: Weak<MappedCode>) -> Sandbox {
+        let source = CodeSource { loader: Arc::clone(&self.loader), config: Arc::clone(&config), digest };
+        let code = LoadedCode::new(source, mapped, self.generations.add(config.id.clone()));
+        Sandbox::new(config, code, Arc::clone(&self.shared))
+    }
+
+    /// From now on, components are compiled one at a time and with low priority, because calls are more important, and
+    /// plugins are always asked for their descriptions. Must be called in a Tokio runtime.
     pub fn start_serving(&self) {
         self.loader.compile_slots.start_serving();
-        if let Some(cache) = self.loader.cache.clone() {
-            tokio::task::spawn_blocking(move || cache.prune());
-        }
+        self.uses_cached_descriptions.store(false, Ordering::Relaxed);
+        let loader = Arc::clone(&self.loader);
+        tokio::task::spawn_blocking(move || {
+            loader.known_files.iter().for_each(KnownFiles::save);
+            loader.cache.iter().for_each(|cache| cache.prune());
+        });
     }
 
     /// True if loading is fast, because the component is in the cache or isn't a component.

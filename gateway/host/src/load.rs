@@ -7,23 +7,29 @@ pub(crate) mod cache;
 pub(crate) mod code;
 pub(crate) mod compiler;
 pub(crate) mod describe;
+pub(crate) mod description_cache;
 mod engine_error;
 pub(crate) mod error;
 pub(crate) mod exports;
 pub(crate) mod file;
+pub(crate) mod known_files;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use moongate_config::PluginConfig;
 use moongate_model::names::Digest;
+use moongate_system::blocking::PluginBlockingLimiters;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime::{Engine, Precompiled};
 
 use self::cache::CodeCache;
+use self::code::{MappedCode, MappedCount};
 use self::compiler::{CompileCancellation, CompileJob, CompileLimits, CompilePriority};
+use self::description_cache::{CachedDescription, DescriptionCache};
+use self::known_files::KnownFiles;
 use crate::diagnostics::text;
 use crate::load::error::LoadError;
 use crate::load::exports::Exports;
@@ -104,7 +110,7 @@ fn truncation(mut rest: &[u8]) -> Option<String> {
 pub(super) fn compile(
     engine: &Engine,
     cache: Option<&CodeCache>,
-    ComponentFile { bytes, digest }: ComponentFile,
+    ComponentFile { bytes, digest, settled: _ }: ComponentFile,
     job: &CompileJob,
     abort: &CompileCancellation,
 ) -> Result<Component, LoadError> {
@@ -178,6 +184,13 @@ async fn in_background<T: Send + 'static>(
 pub(super) struct ComponentLoader {
     pub(super) linker: Linker<StoreState>,
     pub(super) cache: Option<Arc<CodeCache>>,
+    /// `None` if descriptions can't be cached.
+    pub(super) descriptions: Option<DescriptionCache>,
+    /// `None` without a cache.
+    pub(super) known_files: Option<KnownFiles>,
+    pub(super) mapped: MappedCount,
+    /// Limits reads of components' files to one at a time per plugin.
+    pub(super) file_reads: PluginBlockingLimiters,
     pub(super) compile_slots: CompileSlots,
 }
 
@@ -231,17 +244,11 @@ impl ComponentLoader {
         self: &Arc<Self>,
         candidate: ComponentFile,
         config: &PluginConfig,
-    ) -> Result<LinkedComponent, LoadError> {
+    ) -> Result<Arc<MappedCode>, LoadError> {
         let limits = CompileLimits::for_component(candidate.bytes.len(), &config.limits);
-        let this = Arc::clone(self);
-        let (candidate, found) = blocking(move || {
-            check_header(&candidate.bytes)?;
-            let found = this.find(&candidate.digest);
-            Ok((candidate, found.map(|component| link(&this.linker, &component)).transpose()?))
-        })
-        .await?;
-        if let Some(linked) = found {
-            return Ok(linked);
+        check_header(&candidate.bytes)?;
+        if let Some(mapped) = self.map(candidate.digest).await? {
+            return Ok(mapped);
         }
         let (permit, priority) = self.compile_slots.acquire().await?;
         let cache = self.cache.as_ref().map(|cache| cache.path().to_owned());
@@ -259,7 +266,37 @@ impl ComponentLoader {
         let took = started.elapsed();
         let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         tracing::info!(plugin = %id, duration_ms, "compiled `{id}` in {:.1} s", took.as_secs_f64());
-        Ok(linked)
+        Ok(MappedCode::new(linked, self.mapped.add()))
+    }
+
+    /// Maps cached code, and links. `None` if it isn't cached.
+    pub(super) async fn map(self: &Arc<Self>, digest: Digest) -> Result<Option<Arc<MappedCode>>, LoadError> {
+        let this = Arc::clone(self);
+        let linked = blocking(move || {
+            let found = this.find(&digest);
+            found.map(|component| link(&this.linker, &component)).transpose()
+        });
+        Ok(linked.await?.map(|linked| MappedCode::new(linked, self.mapped.add())))
+    }
+
+    /// The digest and the cached description of the component at this path with this configuration, if the file hasn't
+    /// changed since it was read.
+    pub(super) fn find_described(&self, config: &PluginConfig) -> Option<(Digest, CachedDescription)> {
+        let (digest, size) = self.known_files.as_ref()?.find(&config.source)?;
+        let is_pinned = config.sha256.is_none_or(|pinned| pinned == digest);
+        if !is_pinned || size > config.limits.component.as_u64() {
+            return None;
+        }
+        Some((digest, self.find_description(&digest, config)?))
+    }
+
+    /// The cached description of a component with this configuration.
+    pub(super) fn find_description(
+        &self,
+        digest: &Digest,
+        config: &PluginConfig,
+    ) -> Option<CachedDescription> {
+        self.descriptions.as_ref()?.get(self.linker.engine(), digest, config)
     }
 
     /// The permit is released with the work, even if the caller no longer waits for its result.

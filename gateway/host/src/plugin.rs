@@ -1,10 +1,11 @@
 //! A loaded plugin: the `Plugin` that the catalog calls.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use moongate_config::{Limits, PluginConfig};
 use moongate_model::call::{
@@ -13,14 +14,15 @@ use moongate_model::call::{
 use moongate_model::manifest::{Interfaces, Manifest};
 use moongate_model::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
 use moongate_model::plugin::{Plugin, PluginFuture};
+use moongate_system::background::{WorkOwner, move_to_background};
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
 use super::bindings::{completions, prompts, resources, tools, types};
 use crate::convert::{self, ConvertError};
-use crate::load::describe;
 use crate::load::error::LoadError;
 use crate::load::exports::Exports;
+use crate::load::{ComponentLoader, blocking, describe};
 use crate::sandbox::call::{GuestCall, Sandbox};
 use crate::sandbox::store::StoreState;
 
@@ -33,11 +35,42 @@ pub struct WasmPlugin {
     pub(super) digest: Digest,
     pub(super) interfaces: Arc<Interfaces>,
     pub(super) manifest: Manifest,
+    /// The tools whose schemas are known to compile, by their indices in the manifest.
+    pub(super) valid_tools: BTreeSet<usize>,
+    pub(super) confirmation: Confirmation,
+    pub(super) loader: Arc<ComponentLoader>,
+}
+
+/// The time for which a plugin that couldn't describe itself isn't asked again before a call.
+const FAILURE_LIFETIME: Duration = Duration::from_secs(1);
+
+/// Whether the manifest is known to be that of the code.
+#[derive(Debug, Default)]
+pub(super) struct Confirmation {
+    is_confirmed: AtomicBool,
+    /// The last time that the plugin couldn't describe itself. Locked while the plugin is asked, so that concurrent calls
+    /// ask once.
+    failed: tokio::sync::Mutex<Option<(Instant, CallError)>>,
+}
+
+impl Confirmation {
+    /// The manifest comes from the code itself.
+    pub(super) fn confirmed() -> Self {
+        Self { is_confirmed: AtomicBool::new(true), failed: tokio::sync::Mutex::default() }
+    }
+
+    fn get(&self) -> bool {
+        self.is_confirmed.load(Ordering::Acquire)
+    }
+
+    fn set(&self) {
+        self.is_confirmed.store(true, Ordering::Release);
+    }
 }
 
 impl fmt::Debug for WasmPlugin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { sandbox, digest, interfaces: _, manifest: _ } = self;
+        let Self { sandbox, digest, .. } = self;
         f.debug_struct("WasmPlugin")
             .field("id", &sandbox.config.id)
             .field("digest", &digest.short())
@@ -52,14 +85,48 @@ impl WasmPlugin {
         &self.sandbox.config
     }
 
-    /// The same component with a new description.
+    /// The same component with a new description. If it is the same one, it is confirmed.
     ///
     /// # Errors
     /// Describing failed, or the description is invalid.
     pub async fn describe_again(&self) -> Result<Self, LoadError> {
         let sandbox = self.sandbox.with_config(Arc::clone(&self.sandbox.config));
+        if !self.confirmation.get() {
+            // Nobody waits for it: calls ask for themselves.
+            move_to_background(WorkOwner { plugin: Some(&sandbox.config.id), caller: None }).await;
+        }
         let manifest = describe::describe(&sandbox).await?;
-        Ok(Self { sandbox, digest: self.digest, interfaces: Arc::clone(&self.interfaces), manifest })
+        if manifest == self.manifest {
+            self.confirmation.set();
+        }
+        Ok(Self {
+            sandbox,
+            digest: self.digest,
+            interfaces: Arc::clone(&self.interfaces),
+            manifest,
+            valid_tools: BTreeSet::new(),
+            confirmation: Confirmation::confirmed(),
+            loader: Arc::clone(&self.loader),
+        })
+    }
+
+    /// Caches the description for the next start, unless it comes from the cache. `valid_tools` are the tools whose schemas
+    /// compile, by their indices in the manifest.
+    pub async fn cache_description(self: Arc<Self>, valid_tools: BTreeSet<usize>) {
+        if !self.confirmation.get() || self.loader.descriptions.is_none() {
+            return;
+        }
+        let written = blocking(move || {
+            let Self { sandbox, digest, interfaces, manifest, loader, .. } = &*self;
+            if let Some(descriptions) = &loader.descriptions {
+                let description = (&**interfaces, manifest, valid_tools);
+                descriptions.put(loader.linker.engine(), digest, &sandbox.config, description);
+            }
+            Ok(())
+        });
+        if let Err(error) = written.await {
+            tracing::debug!(%error, "can't cache a description");
+        }
     }
 
     /// The same component with another configuration of the same plugin: its grants, limits and settings. Its state is
@@ -69,8 +136,16 @@ impl WasmPlugin {
     #[must_use]
     pub fn with_config(&self, config: Arc<PluginConfig>) -> Self {
         let sandbox = self.sandbox.with_config(config);
-        let interfaces = Arc::clone(&self.interfaces);
-        Self { sandbox, digest: self.digest, interfaces, manifest: self.manifest.clone() }
+        let is_confirmed = AtomicBool::new(self.confirmation.get());
+        Self {
+            sandbox,
+            digest: self.digest,
+            interfaces: Arc::clone(&self.interfaces),
+            manifest: self.manifest.clone(),
+            valid_tools: self.valid_tools.clone(),
+            confirmation: Confirmation { is_confirmed, failed: tokio::sync::Mutex::default() },
+            loader: Arc::clone(&self.loader),
+        }
     }
 
     /// Drops idle instances, and releases the code after `after`, even if the plugin is still referenced (by a
@@ -95,13 +170,76 @@ impl WasmPlugin {
         C: GuestCall<Output = Result<G, types::Failure>>,
     {
         let recorded = self.sandbox.recent_calls.record(Arc::clone(&context.cpu_time));
+        if !self.confirmation.get() && !Box::pin(self.ask()).await? {
+            return Err(CallError::Replaced); // by a version with the current description
+        }
         let output = self.sandbox.call(context, call).await?;
         let given = output.map_err(|failure| CallError::Refused(convert::failure(failure)))?;
         recorded.meter(|| convert(given)).map_err(|error| CallError::InvalidOutput(error.to_string()))
     }
 }
 
+impl WasmPlugin {
+    /// Asks the plugin for its description, and reports whether it is the manifest. If it isn't, the supervisor is asked
+    /// to replace the plugin.
+    async fn ask(&self) -> Result<bool, CallError> {
+        if self.confirmation.get() {
+            return Ok(true);
+        }
+        let mut failed = self.confirmation.failed.lock().await;
+        if self.confirmation.get() {
+            return Ok(true);
+        }
+        // Calls that waited meanwhile needn't ask again.
+        if let Some((_, error)) = failed.as_ref().filter(|(at, _)| at.elapsed() < FAILURE_LIFETIME) {
+            return Err(error.clone());
+        }
+        let manifest = match describe::describe_for_call(&self.sandbox).await {
+            Ok(manifest) => manifest,
+            Err(error) => {
+                let error = self.describe_error(error);
+                *failed = Some((Instant::now(), error.clone()));
+                return Err(error);
+            }
+        };
+        let is_same = manifest == self.manifest;
+        if is_same {
+            self.confirmation.set();
+        } else if let Some(inbox) = &self.sandbox.shared.inbox {
+            inbox.put(self.id(), true, BTreeSet::new());
+        }
+        Ok(is_same)
+    }
+
+    /// The error of a call before which the plugin couldn't describe itself. The caller's error contains no paths of
+    /// this machine.
+    fn describe_error(&self, error: LoadError) -> CallError {
+        match error {
+            LoadError::DescribeFailed { error, .. } => error,
+            LoadError::GrantedDirectory { guest: Some(guest), .. } => {
+                CallError::Directory(format!("the granted directory `{guest}` can't be opened"))
+            }
+            error => {
+                tracing::error!(plugin = %self.id(), "the plugin can't describe itself: {error}");
+                CallError::Internal("the plugin can't describe itself; see the gateway's log".to_owned())
+            }
+        }
+    }
+}
+
 impl Plugin for WasmPlugin {
+    fn has_valid_schemas(&self, tool: usize) -> bool {
+        self.valid_tools.contains(&tool)
+    }
+
+    fn is_confirmed(&self) -> bool {
+        self.confirmation.get()
+    }
+
+    fn confirm(&self) -> PluginFuture<'_, bool> {
+        Box::pin(self.ask())
+    }
+
     fn id(&self) -> &PluginId {
         &self.sandbox.config.id
     }

@@ -26,6 +26,7 @@ pub(super) fn host(cache: &Path) -> WasmHost {
         state_dir: None,
         max_concurrent_calls: 4,
         guest_memory: 4 << 30,
+        uses_cached_descriptions: false,
         change_inbox: None,
         outgoing_http: OutgoingOptions::default(),
     })
@@ -78,6 +79,7 @@ async fn serves_without_a_pool() {
         state_dir: None,
         max_concurrent_calls: 10_000_000,
         guest_memory: 4 << 30,
+        uses_cached_descriptions: false,
         change_inbox: None,
         outgoing_http: OutgoingOptions::default(),
     };

@@ -3,6 +3,9 @@
 //! The host fills these in from the contract's types and the catalog serves them; this module depends neither on Wasm
 //! nor on MCP's JSON. Strings are sanitised and cut, and JSON texts checked, before they get here.
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use crate::json::Json;
 use crate::names::{PromptName, ResourceUri, ToolName, is_uri_scheme};
 use crate::text::is_hidden_in_uri;
@@ -30,7 +33,7 @@ pub fn is_reserved_key(key: &str) -> bool {
 }
 
 /// Everything that one loaded plugin offers.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Name, version and the like.
     pub info: PluginInfo,
@@ -48,8 +51,16 @@ pub struct Manifest {
     pub has_completions: bool,
 }
 
+impl Manifest {
+    /// The number of its items.
+    #[must_use]
+    pub fn items(&self) -> usize {
+        self.tools.len() + self.prompts.len() + self.resources.len() + self.templates.len()
+    }
+}
+
 /// The kinds of items that a plugin offers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ItemKind {
     /// A tool.
     Tool,
@@ -85,7 +96,7 @@ impl ItemKind {
 }
 
 /// An item that the gateway can't offer. The plugin's other items aren't affected.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RejectedItem {
     /// Its kind.
     pub kind: ItemKind,
@@ -98,7 +109,7 @@ pub struct RejectedItem {
 }
 
 /// A plugin's name, version and presentation.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PluginInfo {
     /// Its name.
     pub name: String,
@@ -123,7 +134,7 @@ pub struct PluginInfo {
 }
 
 /// An icon that a host may show next to a name.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Icon {
     /// An `https:` or `data:` address.
     pub src: String,
@@ -138,7 +149,7 @@ pub struct Icon {
 }
 
 /// A background.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum IconTheme {
     /// Drawn for a light background.
     Light,
@@ -147,7 +158,7 @@ pub enum IconTheme {
 }
 
 /// The author of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
     /// The user.
     User,
@@ -156,7 +167,7 @@ pub enum Role {
 }
 
 /// Hints on the audience and importance of an item.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Annotations {
     /// The intended audience.
     pub audience: Option<Vec<Role>>,
@@ -169,7 +180,7 @@ pub struct Annotations {
 }
 
 /// An action that a model may take.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tool {
     /// The tool's name as the plugin defines it, without a prefix.
     pub name: ToolName,
@@ -192,7 +203,7 @@ pub struct Tool {
 }
 
 /// The possible effects of a call. `None` means MCP's default.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolHints {
     /// The former place of a tool's title.
     pub title: Option<String>,
@@ -209,7 +220,7 @@ pub struct ToolHints {
 }
 
 /// A readable resource: an entry of the list, or a link to it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Resource {
     /// Its URI.
     pub uri: ResourceUri,
@@ -234,7 +245,7 @@ pub struct Resource {
 }
 
 /// A family of resources, named by an RFC 6570 template.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ResourceTemplate {
     /// The template.
     pub uri_template: UriTemplate,
@@ -281,6 +292,18 @@ pub enum UriTemplateError {
     /// The template has no literal scheme.
     #[error("the part before its first `{{` must contain a scheme, such as `notes:`")]
     NoScheme,
+}
+
+impl Serialize for UriTemplate {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+impl<'de> Deserialize<'de> for UriTemplate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::new(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
 }
 
 impl UriTemplate {
@@ -334,7 +357,7 @@ impl UriTemplate {
 }
 
 /// Messages that a user picks from a menu.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Prompt {
     /// The plugin's own name for it.
     pub name: PromptName,
@@ -353,7 +376,7 @@ pub struct Prompt {
 }
 
 /// One argument of a prompt.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PromptArgument {
     /// Its name.
     pub name: String,

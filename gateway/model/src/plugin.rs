@@ -32,6 +32,24 @@ pub trait Plugin: fmt::Debug + Send + Sync {
     /// Its manifest.
     fn manifest(&self) -> &Manifest;
 
+    /// True if the manifest is known to be that of the code. One from a cache isn't, until [`Self::confirm`] has compared
+    /// them.
+    fn is_confirmed(&self) -> bool {
+        true
+    }
+
+    /// Compares the manifest with that of the code. False if they differ; another version of the plugin then follows, and
+    /// this one can't be called.
+    fn confirm(&self) -> PluginFuture<'_, bool> {
+        Box::pin(async { Ok(true) })
+    }
+
+    /// True if the schemas of the tool with this index in the manifest are known to compile, because they did before the
+    /// manifest was cached.
+    fn has_valid_schemas(&self, _tool: usize) -> bool {
+        false
+    }
+
     /// The imports and exports of its component. `None` if they aren't known.
     fn interfaces(&self) -> Option<&Interfaces> {
         None

@@ -24,7 +24,7 @@ use crate::unread_responses::UnreadResponses;
 mod arguments;
 mod check_pool;
 mod error;
-mod startup_gate;
+mod startup_wait;
 mod suggestions;
 mod observer;
 mod output;
@@ -33,7 +33,7 @@ pub use arguments::Arguments;
 pub use error::DispatchError;
 pub use observer::{CallEnd, CallKind, CallOutcome, NetworkTransport, Observer, RequestEnd};
 pub(crate) use observer::{Observed, RequestSpan};
-pub use startup_gate::StartupGate;
+pub use startup_wait::{StartupStages, StartupWait};
 pub use suggestions::UnknownName;
 
 use arguments::CallChecks;
@@ -48,7 +48,7 @@ pub struct Dispatcher {
     unread_responses: Arc<UnreadResponses>,
     observer: Option<Arc<dyn Observer>>,
     checks: Arc<CheckPool>,
-    startup_gate: StartupGate,
+    startup_wait: StartupWait,
 }
 
 /// The outcome of a call, and the plugin that was called: if it asked questions, the same plugin gets the answers.
@@ -71,6 +71,18 @@ pub enum CompletionOwner<'a> {
     Resource(&'a str),
 }
 
+impl CompletionOwner<'_> {
+    /// Its plugin.
+    pub(crate) fn plugin<'a>(self, view: &'a Catalog) -> Option<&'a Arc<CatalogPlugin>> {
+        match self {
+            Self::Prompt(name) => Some(view.prompt(name)?.plugin()),
+            Self::Resource(text) => {
+                view.template(text).map(|entry| entry.plugin()).or_else(|| view.resource_owner(text))
+            }
+        }
+    }
+}
+
 impl Dispatcher {
     /// Dispatches to the plugins of the latest catalog.
     #[must_use]
@@ -82,7 +94,7 @@ impl Dispatcher {
             unread_responses,
             observer: None,
             checks: Arc::new(CheckPool::new()),
-            startup_gate: StartupGate::open(),
+            startup_wait: StartupWait::over(),
         }
     }
 
@@ -100,14 +112,14 @@ impl Dispatcher {
 
     /// The same dispatcher for plugins of which some are still being loaded.
     #[must_use]
-    pub fn with_startup_gate(self, startup_gate: StartupGate) -> Self {
-        Self { startup_gate, ..self }
+    pub fn with_startup_wait(self, startup_wait: StartupWait) -> Self {
+        Self { startup_wait, ..self }
     }
 
     /// Lets requests wait for plugins that are still being loaded.
     #[must_use]
-    pub(crate) fn startup_gate(&self) -> &StartupGate {
-        &self.startup_gate
+    pub(crate) fn startup_wait(&self) -> &StartupWait {
+        &self.startup_wait
     }
 
     /// The receiver of calls and requests, if there is one.
@@ -250,10 +262,8 @@ impl Dispatcher {
                 (entry.plugin(), CompletionTarget::Prompt(entry.prompt().name.clone()))
             }
             CompletionOwner::Resource(text) => {
-                let listed = view.template(text).map(|entry| entry.plugin());
-                let owner = listed.or_else(|| view.resource_owner(text));
                 let unknown = || DispatchError::unknown_template(text, view);
-                (owner.ok_or_else(unknown)?, CompletionTarget::Template(text.to_owned()))
+                (whose.plugin(view).ok_or_else(unknown)?, CompletionTarget::Template(text.to_owned()))
             }
         };
         if !catalog_plugin.plugin().manifest().has_completions {

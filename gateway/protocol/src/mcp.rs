@@ -13,12 +13,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call::{CallContext, CallSink, Capabilities, ClientInfo};
 use crate::caller::Caller;
-use crate::catalog::Catalog;
 use crate::dispatch::Dispatcher;
 use crate::json::Json;
-use crate::names::Principal;
 use crate::unread_responses::ResultText;
 
+mod call_catalog;
 mod calls;
 mod changes;
 pub mod envelope;
@@ -237,31 +236,14 @@ impl Protocol {
         let list = move |request_context: &RequestContext| {
             protocol.list(request_context, kind, &params).unwrap_or_else(RequestAnswer::Error)
         };
-        if self.dispatcher.startup_gate().is_open() {
+        if self.dispatcher.startup_wait().is_over_for_lists() {
             return StartedRequest::Ready(list(&request_context));
         }
-        let gate = self.dispatcher.startup_gate().clone();
+        let startup_wait = self.dispatcher.startup_wait().clone();
         StartedRequest::Pending(Box::pin(async move {
-            gate.wait(&request_context.cancel).await;
+            startup_wait.wait_for_lists(&request_context.cancel).await;
             list(&request_context)
         }))
-    }
-
-    /// The catalog for a call. If it doesn't contain the called item, it may belong to a plugin that is still being
-    /// loaded, so the call waits for that.
-    async fn catalog_with<T>(
-        &self,
-        principal: &Principal,
-        cancel: &CancellationToken,
-        find: impl Fn(&Catalog) -> Option<T>,
-    ) -> Arc<Catalog> {
-        let catalog = self.dispatcher.catalog();
-        let gate = self.dispatcher.startup_gate();
-        if gate.is_open() || find(catalog.visible_to(principal)).is_some() {
-            return catalog;
-        }
-        gate.wait(cancel).await;
-        self.dispatcher.catalog()
     }
 
     fn start_call<F, T>(

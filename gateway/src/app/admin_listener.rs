@@ -56,7 +56,7 @@ impl AdminListener {
         self.address
     }
 
-    /// Reports the status from now on. The gateway is ready when every plugin was tried once, until `draining` is
+    /// Reports the status from now on. The gateway is ready when every plugin has been loaded or has failed, until `draining` is
     /// cancelled.
     pub(super) fn open(
         &self,
@@ -76,7 +76,7 @@ impl AdminListener {
             status: Box::new(supervisor.status_reader()),
             reloader: supervisor.reloader(),
             metrics: Box::new(move |format| sources.render(format)),
-            loaded: supervisor.startup_complete().clone(),
+            loaded: supervisor.startup_stages().loaded.clone(),
             draining: draining.clone(),
         });
     }

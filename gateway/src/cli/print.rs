@@ -10,6 +10,7 @@ use moongate_model::text::{escape_hidden_in_block, escaped_line, first_chars, is
 use serde_json::Value;
 
 use super::stderr::StderrMessages;
+use crate::telemetry::above_progress_lines;
 
 /// The maximum length of text quoted within a line, in characters.
 const MAX_INLINE_CHARS: usize = 2000;
@@ -72,7 +73,7 @@ pub(super) fn note(text: &str) {
 /// Prints text on stderr that is already escaped and in the right format, or has the gateway's own colours. A closed
 /// stderr can't be reported.
 pub(super) fn stderr(text: &str) {
-    let _ = io::stderr().lock().write_all(text.as_bytes());
+    let _ = above_progress_lines(|| io::stderr().lock().write_all(text.as_bytes()));
 }
 
 /// External text for use within a line: control characters and line ends are escaped, and it is shortened.

@@ -21,8 +21,10 @@ use crate::transport::http::MCP_PATH;
 use crate::transport::stdio::fds::StdioStreams;
 use crate::transport::trace::TraceError;
 
+mod compile_progress;
 mod example;
 
+use compile_progress::CompileProgress;
 use example::example;
 
 /// Serve the plugins over HTTP, or with --stdio to the host that started the process
@@ -107,7 +109,8 @@ impl Serve {
             Ok(app) => app,
             Err(error) => return Ok(start_error(&error, problems, &source)),
         };
-        if !app.supervisor().startup_complete().is_cancelled() {
+        let _progress = CompileProgress::show(app.supervisor().status());
+        if !app.supervisor().is_loaded() {
             tracing::info!("{}", answers_meanwhile(&app));
         }
         let loaded = tokio::select! {
@@ -125,7 +128,7 @@ impl Serve {
             return Ok(start_error(&error, problems, &source));
         }
         // Otherwise, the stdio client has disconnected before everything was loaded.
-        if app.supervisor().startup_complete().is_cancelled() {
+        if app.supervisor().is_loaded() {
             problems.extend_from_slice(app.supervisor().problems());
             print::diagnostics(&problems, &source);
             self.banner(&config, &app).print();
@@ -202,7 +205,7 @@ impl Serve {
     }
 }
 
-/// Waits until every plugin was tried. If the stdio client disconnects before, it waits only as long as that client's
+/// Waits until every plugin has been loaded or has failed. If the stdio client disconnects before, it waits only as long as that client's
 /// requests can.
 async fn loaded_while_connected(app: &App, config: &Config) -> Result<(), AppStartError> {
     tokio::select! {

@@ -1,11 +1,14 @@
 //! Implements the supervisor's plugin interface with the Wasm host.
 
+use std::collections::BTreeSet;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use moongate_config::{Diagnostic, PluginConfig};
 use moongate_host::{LoadError, PathOrigin, ReadFailure, WasmHost, WasmPlugin};
 use moongate_model::names::Digest;
+use moongate_model::plugin::Plugin as _;
 use moongate_system::background::MovableFuture;
 
 use super::plugin_host::{CandidateFile, LoadFailure, LoadFuture, LoadedCode, PluginHost, Recovery};
@@ -19,10 +22,18 @@ struct WasmComponentFile {
     component: moongate_host::ComponentFile,
 }
 
+/// A file that needn't be read, because it hasn't changed since its plugin's description was cached.
+struct DescribedFile {
+    plugin: Arc<WasmPlugin>,
+}
+
 impl PluginHost for WasmPluginHost {
     fn read(&self, config: Arc<PluginConfig>) -> LoadFuture<Box<dyn CandidateFile>> {
         let host = Arc::clone(&self.0);
         Box::pin(async move {
+            if let Some(plugin) = host.load_described(&config).await {
+                return Ok(Box::new(DescribedFile { plugin }) as Box<dyn CandidateFile>);
+            }
             let component = host.read(&config).await.map_err(|error| load_failure(&config, &error))?;
             Ok(Box::new(WasmComponentFile { host, component }) as Box<dyn CandidateFile>)
         })
@@ -51,6 +62,20 @@ impl CandidateFile for WasmComponentFile {
     }
 }
 
+impl CandidateFile for DescribedFile {
+    fn digest(&self) -> Digest {
+        *self.plugin.digest()
+    }
+
+    fn is_compiled(&self) -> bool {
+        true
+    }
+
+    fn load(self: Box<Self>, _: Arc<PluginConfig>) -> LoadFuture<Arc<dyn LoadedCode>> {
+        Box::pin(std::future::ready(Ok(self.plugin as Arc<dyn LoadedCode>)))
+    }
+}
+
 impl LoadedCode for WasmPlugin {
     fn with_config(&self, config: Arc<PluginConfig>) -> Arc<dyn LoadedCode> {
         Arc::new(Self::with_config(self, config))
@@ -62,6 +87,13 @@ impl LoadedCode for WasmPlugin {
             let described = described.map_err(|error| load_failure(self.config(), &error))?;
             Ok(Arc::new(described) as Arc<dyn LoadedCode>)
         }))
+    }
+
+    fn cache_description(
+        self: Arc<Self>,
+        valid_tools: BTreeSet<usize>,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(Self::cache_description(self, valid_tools))
     }
 
     fn retire(&self, delay: Duration) {

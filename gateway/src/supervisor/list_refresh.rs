@@ -160,7 +160,9 @@ pub(super) async fn refresh(before: LoadedPlugin) -> RefreshResult {
         let config = Arc::clone(&before.config);
         let catalog_plugin = spawn_blocking(move || before.catalog_plugin.with_changed_lists(plugin)).await;
         let catalog_plugin = catalog_plugin.map_err(|error| format!("internal error: {error}"))?;
-        Ok(Some(LoadedPlugin { code, catalog_plugin, config }))
+        let refreshed = LoadedPlugin { code, catalog_plugin, config };
+        refreshed.cache_description().await;
+        Ok(Some(refreshed))
     };
     catch_panic(refreshed).await
 }

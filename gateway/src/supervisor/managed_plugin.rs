@@ -204,6 +204,11 @@ impl ManagedPlugin {
         self.active.as_ref().map(|active| &active.loaded)
     }
 
+    /// True if the active version's lists come from a cache and weren't compared with those of its code yet.
+    pub(super) fn is_unconfirmed(&self) -> bool {
+        self.active_loaded().is_some_and(|active| !active.code.is_confirmed())
+    }
+
     pub(super) fn has_candidate(&self) -> bool {
         self.candidate.version().is_some()
     }
@@ -351,6 +356,12 @@ impl ManagedPlugin {
     /// True if the running check compiles code, or waits for other plugins that are compiled.
     pub(super) fn awaits_compiler(&self) -> bool {
         self.compile_stage.is_some()
+    }
+
+    /// True until a version of the plugin is loaded, or loading it has failed.
+    pub(super) fn is_loading(&self) -> bool {
+        let is_loaded = self.active.is_some() || self.has_candidate();
+        self.is_busy() && !is_loaded && self.failures().next().is_none()
     }
 
     /// True if a check is running or queued. Retries don't count.

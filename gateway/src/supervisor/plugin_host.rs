@@ -3,6 +3,7 @@
 //! Code is loaded in two steps: reading a file returns a [`CandidateFile`] with a digest, and the file is loaded only
 //! if its digest is new. [`LoadedCode`] can get another configuration without being loaded again.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -42,6 +43,15 @@ pub(super) trait LoadedCode: Plugin {
 
     /// The same code with a new description.
     fn describe_again(self: Arc<Self>) -> LoadFuture<Arc<dyn LoadedCode>>;
+
+    /// Caches the description for the next start. `valid_tools` are the tools whose schemas compile, by their indices in
+    /// the manifest.
+    fn cache_description(
+        self: Arc<Self>,
+        _valid_tools: BTreeSet<usize>,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(std::future::ready(()))
+    }
 
     /// Unloads the code after `delay`, even if it is still referenced.
     fn retire(&self, delay: Duration);
@@ -89,6 +99,12 @@ impl LoadedPlugin {
         if let Some(moved) = self.moved_to(config).or_else(regranted) {
             *self = moved;
         }
+    }
+
+    /// Caches the description for the next start.
+    pub(super) async fn cache_description(&self) {
+        let valid_tools = self.catalog_plugin.valid_tools();
+        Arc::clone(&self.code).cache_description(valid_tools).await;
     }
 
     pub(super) fn digest(&self) -> Digest {

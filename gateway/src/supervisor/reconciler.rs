@@ -85,6 +85,8 @@ pub(super) struct Reconciler {
     retired: Vec<RetiredCode>,
     phase: Phase,
     startup: StartupProgress,
+    /// Plugins whose lists come from a cache, and that haven't been asked for their current ones since the start.
+    unconfirmed: BTreeSet<PluginId>,
 }
 
 /// Code that is no longer active.
@@ -96,8 +98,8 @@ struct RetiredCode {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Some plugins weren't tried yet. Nothing is published before every plugin was tried whose code is cached. The
-    /// caller reports failures.
+    /// Plugins are being loaded. Nothing is published before every plugin whose code is cached has been loaded or has
+    /// failed. The caller reports failures.
     Starting,
     Serving,
 }
@@ -113,6 +115,18 @@ enum Event {
     Compile(CompileStep),
     /// A deadline has passed.
     Timer,
+}
+
+impl Event {
+    /// False for frequent events that aren't part of the status: a plugin may report changes in every call, and after a
+    /// start, each plugin is asked if its lists are still the cached ones.
+    fn changes_status(&self) -> bool {
+        match self {
+            Self::ReportedByPlugins(_) => false,
+            Self::TaskEnded(ended) => !matches!(**ended, TaskResult::ListsRefreshed { result: Ok(None), .. }),
+            Self::Watch(_) | Self::ReloadRequested(_) | Self::Compile(_) | Self::Timer => true,
+        }
+    }
 }
 
 /// The result of a task.
@@ -161,6 +175,7 @@ impl Reconciler {
             retired: Vec::new(),
             phase: Phase::Starting,
             startup: StartupProgress::default(),
+            unconfirmed: BTreeSet::new(),
         };
         for config in configs {
             let serial = reconciler.next_serial();
@@ -175,7 +190,9 @@ impl Reconciler {
         self.start_due_work(Instant::now());
         self.publish_if_due(Instant::now());
         self.announce(); // the status names every plugin from now on
-        while self.plugins.iter().any(ManagedPlugin::is_busy) {
+        // Plugins that a reload adds meanwhile, or checks again, don't prolong the start.
+        let last = self.last_serial;
+        while self.plugins.iter().any(|plugin| plugin.serial <= last && plugin.is_loading()) {
             self.step().await;
         }
         self.publish();
@@ -185,7 +202,20 @@ impl Reconciler {
         self.deps.host.start_serving();
         self.announce();
         let (problems, inactive) = (self.problems(), self.inactive_plugins());
-        self.startup.set_complete(StartupResult { problems, inactive });
+        self.startup.set_loaded(StartupResult { problems, inactive });
+        // Their lists come from a cache, and can have changed since.
+        let unconfirmed = self.plugins.iter().filter(|plugin| plugin.is_unconfirmed());
+        self.unconfirmed = unconfirmed.map(|plugin| plugin.id().clone()).collect();
+        self.unconfirmed.iter().for_each(|plugin| self.list_refreshes.request(plugin.clone()));
+        self.start_due_work(Instant::now());
+        self.note_confirmed();
+    }
+
+    /// Notes that every plugin whose lists came from a cache has been asked for its current ones.
+    fn note_confirmed(&self) {
+        if self.unconfirmed.is_empty() {
+            self.startup.set_confirmed();
+        }
     }
 
     /// Loads all plugins, and then applies changes until `stop` is cancelled.
@@ -227,19 +257,19 @@ impl Reconciler {
     /// Waits for an event and handles it completely.
     async fn step(&mut self) {
         let event = self.next_event().await;
-        // A plugin may report changes in every call, and reports aren't part of the status.
-        let mut is_report = matches!(event, Event::ReportedByPlugins(_));
+        let mut changes_status = event.changes_status();
         // Work that a panic left undone is done with the next event.
         let done = catch_unwind(AssertUnwindSafe(|| {
             self.handle(event);
             // The rest of a step takes longer the more plugins there are, and many are loaded at once at a start.
             while let Some(result) = self.tasks.try_join_next() {
-                is_report = false;
-                self.handle(task_event(result));
+                let event = task_event(result);
+                changes_status |= event.changes_status();
+                self.handle(event);
             }
             let now = Instant::now();
             self.start_due_work(now);
-            if !is_report {
+            if changes_status {
                 self.publish_if_due(now);
                 if self.phase == Phase::Serving || self.has_catalog() {
                     self.announce();
@@ -321,7 +351,11 @@ impl Reconciler {
                     let result = refresh(before.clone()).await;
                     TaskResult::ListsRefreshed { serial, plugin, before, result }
                 })),
-                None => self.list_refreshes.finish(&plugin),
+                None => {
+                    self.list_refreshes.finish(&plugin);
+                    self.unconfirmed.remove(&plugin);
+                    self.note_confirmed();
+                }
             }
         }
     }
@@ -350,7 +384,7 @@ impl Reconciler {
     fn publish_if_due(&mut self, now: Instant) {
         if self.phase == Phase::Starting && !self.has_catalog() {
             // Plugins that have to be compiled follow later.
-            if self.plugins.iter().all(|plugin| !plugin.is_busy() || plugin.awaits_compiler()) {
+            if self.plugins.iter().all(|plugin| !plugin.is_loading() || plugin.awaits_compiler()) {
                 self.publish();
                 self.startup.set_first_catalog();
             }

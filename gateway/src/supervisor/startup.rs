@@ -1,12 +1,14 @@
-//! The progress of a start: which plugins are known, and the result of trying all of them.
+//! The progress of a start.
 //!
-//! A start has two steps. First, every plugin whose compiled code is cached is loaded, and the first catalog contains
-//! them all. Then the others are compiled, and each is added when it is ready.
+//! A start has three steps. First, every plugin whose compiled code is cached is loaded, and the first catalog contains
+//! them all. Then the others are compiled, and each is added when it is ready. When every plugin has been loaded or has
+//! failed, those whose lists come from a cache are asked for their current ones.
 
 use std::sync::Arc;
 
 use moongate_config::Diagnostic;
 use moongate_model::names::PluginId;
+use moongate_protocol::dispatch::StartupStages;
 use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 
@@ -15,12 +17,11 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct StartupProgress {
     /// Cancelled when the first catalog is published.
     first_catalog: CancellationToken,
-    /// Cancelled when every plugin was tried once.
-    complete: CancellationToken,
+    stages: StartupStages,
     result: Arc<SetOnce<StartupResult>>,
 }
 
-/// The result of trying every plugin once.
+/// The result of loading every plugin.
 #[derive(Debug)]
 pub(super) struct StartupResult {
     /// The plugins' problems, in configuration order.
@@ -40,16 +41,21 @@ impl StartupProgress {
         self.first_catalog.cancelled().await;
     }
 
-    /// Every plugin was tried once. Only the first call has an effect.
-    pub(super) fn set_complete(&self, result: StartupResult) {
+    /// Every plugin has been loaded or has failed. Only the first call has an effect.
+    pub(super) fn set_loaded(&self, result: StartupResult) {
         let _ = self.result.set(result);
         self.first_catalog.cancel();
-        self.complete.cancel();
+        self.stages.loaded.cancel();
     }
 
-    /// Cancelled when every plugin was tried once.
-    pub(super) fn complete(&self) -> &CancellationToken {
-        &self.complete
+    /// Every plugin whose lists came from a cache has been asked for its current ones.
+    pub(super) fn set_confirmed(&self) {
+        self.stages.confirmed.cancel();
+    }
+
+    /// The stages that requests wait for.
+    pub(super) fn stages(&self) -> &StartupStages {
+        &self.stages
     }
 
     /// The result. `None` while plugins are being loaded.
@@ -57,9 +63,9 @@ impl StartupProgress {
         self.result.get()
     }
 
-    /// Waits for the result. Then [`Self::complete`] is cancelled, too.
-    pub(super) async fn wait(&self) -> &StartupResult {
-        self.complete.cancelled().await;
+    /// Waits for the result. Then the stage `loaded` is complete, too.
+    pub(super) async fn loaded(&self) -> &StartupResult {
+        self.stages.loaded.cancelled().await;
         self.result.wait().await
     }
 }

@@ -1,7 +1,7 @@
 //! Serving while plugins are being loaded: what is answered at once, what waits, and what follows later.
 
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use moongate_generated::Plugin;
@@ -12,17 +12,17 @@ use moongate_tests::{
 use serde_json::{Value, json};
 
 /// A workspace with a cache of its own and two plugins: `quick`, whose code is cached, and `late`, whose isn't.
-struct Fixture {
-    workspace: Workspace,
-    cache: PathBuf,
+pub(super) struct Fixture {
+    pub(super) workspace: Workspace,
+    pub(super) cache: PathBuf,
 }
 
 /// Keeps `late` from being compiled until it is dropped: another process seems to be compiling it.
-struct Compiling(#[expect(dead_code, reason = "holds the lock")] File);
+pub(super) struct Compiling(#[expect(dead_code, reason = "holds the lock")] File);
 
 impl Fixture {
     /// `gateway` is the content of `[gateway]`.
-    fn new(gateway: &str) -> Self {
+    pub(super) fn new(gateway: &str) -> Self {
         let workspace = Workspace::new(&format!(
             "[gateway]\n{gateway}\n[http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n\
              [defaults.limits]\ncompile_time = \"1h\"\n\
@@ -34,20 +34,20 @@ impl Fixture {
         Self { workspace, cache }
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub(super) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.workspace.command(arguments);
         command.env("MOONGATE_CACHE_DIR", &self.cache);
         command
     }
 
     /// Fills the cache.
-    fn check(&self) {
+    pub(super) fn check(&self) {
         let output = self.command(&["check"]).output().unwrap();
         assert!(output.status.success(), "{output:?}");
     }
 
     /// The files in the cache that belong to a component's code or description.
-    fn entries(&self, source: &str, extension: &str) -> Vec<PathBuf> {
+    pub(super) fn entries(&self, source: &str, extension: &str) -> Vec<PathBuf> {
         let digest = Digest::of(&fs::read(self.workspace.path().join(source)).unwrap()).to_string();
         let names = fs::read_dir(&self.cache).unwrap().map(|entry| entry.unwrap().file_name());
         let names = names.map(|name| name.into_string().unwrap());
@@ -62,24 +62,31 @@ impl Fixture {
         self.check();
         let code = self.entries("late.wasm", ".cwasm").remove(0);
         fs::remove_file(&code).unwrap();
+        Compiling::lock(&code)
+    }
+}
+
+impl Compiling {
+    /// Keeps the component with this cache entry from being compiled.
+    pub(super) fn lock(code: &Path) -> Self {
         let name = code.to_str().unwrap();
         // Digest, engine and checksum; the lock has no checksum.
         let (stem, _) = name.rsplit_once('-').unwrap();
         let lock = File::create(format!("{stem}-.cwasm.lock")).unwrap();
         lock.lock().unwrap();
-        Compiling(lock)
+        Self(lock)
     }
 }
 
 /// The names of the tools in a response to `tools/list`.
 #[track_caller]
-fn tools(response: &Value) -> Vec<&str> {
+pub(super) fn tools(response: &Value) -> Vec<&str> {
     let tools = response["result"]["tools"].as_array().unwrap_or_else(|| panic!("no list: {response}"));
     tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect()
 }
 
 const QUICK: [&str; 1] = ["quick_version"];
-const ALL: [&str; 3] = ["quick_version", "late_version", "late_extra"];
+pub(super) const ALL: [&str; 3] = ["quick_version", "late_version", "late_extra"];
 
 #[test]
 fn stdio_clients_are_answered_while_a_plugin_is_compiled() {
@@ -257,4 +264,55 @@ fn the_first_plugin_in_the_file_wins_a_conflict_whichever_is_compiled_first() {
         tools(&client.request_and_wait("tools/list", json!({}))) == ["same_version", "same_extra"]
     });
     assert_eq!(text(&client.call("same_version", json!({}))), "v2");
+}
+
+/// Runs a command on a pseudo terminal.
+#[cfg(target_os = "linux")]
+fn on_terminal(command: &Command) -> Command {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words = words.map(|word| format!("'{}'", word.to_str().unwrap())).collect::<Vec<_>>();
+    let mut script = Command::new("script");
+    script.args(["--quiet", "--return", "--flush", "--command", &words.join(" "), "/dev/null"]);
+    script.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    if let Some(dir) = command.get_current_dir() {
+        script.current_dir(dir);
+    }
+    script.env("TERM", "xterm");
+    script
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn terminals_show_the_components_that_are_being_compiled() {
+    use std::io::Read as _;
+    use std::process::Stdio as Stream;
+
+    let fixture = Fixture::new("startup_wait = \"0s\"");
+    let compiling = fixture.compile_late_forever();
+    let mut command = on_terminal(&fixture.command(&["serve"]));
+    let mut terminal =
+        command.stdin(Stream::null()).stdout(Stream::piped()).stderr(Stream::null()).spawn().unwrap();
+    let mut output = terminal.stdout.take().unwrap();
+    let mut shown = String::new();
+    let mut read_until = |text: &str| {
+        let mut part = [0; 4096];
+        while !shown.contains(text) {
+            let length = output.read(&mut part).unwrap();
+            assert_ne!(length, 0, "no `{text}`: {shown}");
+            shown.push_str(&String::from_utf8_lossy(&part[..length]));
+        }
+        std::mem::take(&mut shown)
+    };
+    // The line has the time so far; the log's line doesn't.
+    let line = read_until("B) 1s");
+    assert!(line.contains(" compiling `late` ("), "{line}");
+    drop(compiling);
+    let end = read_until("serving   ");
+    // The progress line is erased before the banner is written.
+    let banner = end.find("moongate ").unwrap_or_default();
+    let before = end[..banner].rsplit("\u{1b}[2K").next().unwrap_or_default();
+    assert!(!before.contains("compiling"), "{end}");
+    // It ends the gateway, too.
+    send_signal(terminal.id(), "TERM");
+    terminal.wait().unwrap();
 }

@@ -1,6 +1,7 @@
 //! Several gateways on one `gateway.toml`: each host starts its own.
 
 use std::fs;
+use std::path::PathBuf;
 
 use moongate_tests::{Http, Stdio, Workspace, text};
 use serde_json::json;
@@ -57,7 +58,9 @@ fn rebuilds_corrupt_cache_entries() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     };
     let entry = || {
-        let entries: Vec<_> = fs::read_dir(&cache).unwrap().flatten().map(|entry| entry.path()).collect();
+        let entries = fs::read_dir(&cache).unwrap().flatten().map(|entry| entry.path());
+        let is_code = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "cwasm");
+        let entries: Vec<_> = entries.filter(is_code).collect();
         let [entry] = &entries[..] else { panic!("{entries:?}") };
         entry.clone()
     };

@@ -24,6 +24,7 @@ use sha2::{Digest as _, Sha256};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
+use super::{description_cache, known_files};
 use moongate_system::private_dir::{ExposedFiles, Ownership, PrivateDir, PrivateDirError, PrivateFiles};
 
 /// The time without use after which an entry is evicted.
@@ -39,12 +40,15 @@ const ABANDONED_AGE: Duration = Duration::from_secs(60 * 60);
 const CACHE_FILES: PrivateFiles = PrivateFiles {
     subdirectory: "moongate-cache",
     is_own_name: |name| {
-        name.ends_with(ENTRY_EXTENSION) || is_unfinished(name) || name.ends_with(LOCK_EXTENSION)
+        is_evictable(name)
+            || is_unfinished(name)
+            || name.ends_with(LOCK_EXTENSION)
+            || [description_cache::SALT_NAME, known_files::LIST_NAME].contains(&name)
     },
     exposed: ExposedFiles::Delete,
 };
 const ENTRY_EXTENSION: &str = ".cwasm";
-const UNFINISHED_EXTENSION: &str = ".tmp";
+pub(super) const UNFINISHED_EXTENSION: &str = ".tmp";
 const LOCK_EXTENSION: &str = ".cwasm.lock";
 
 /// The interval at which a process tries again to lock a file.
@@ -80,7 +84,7 @@ impl CodeCache {
         &self.path
     }
 
-    fn dir(&self) -> Arc<PrivateDir> {
+    pub(super) fn dir(&self) -> Arc<PrivateDir> {
         Arc::clone(&self.dir.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -96,14 +100,15 @@ impl CodeCache {
         })
     }
 
-    /// True if there is an entry. Loading can still find that the entry is unusable.
-    pub(crate) fn contains(&self, engine: &Engine, digest: &Digest) -> bool {
-        let dir = self.dir();
-        if self.found().get(digest).is_some_and(|name| dir.contains(name)) {
-            return true;
+    /// The name of an entry. Loading can still find that the entry is unusable.
+    pub(super) fn entry_name(&self, engine: &Engine, digest: &Digest) -> Option<String> {
+        if let Some(name) = self.found().get(digest).filter(|name| self.dir().contains(name)) {
+            return Some(name.clone());
         }
         let prefix = self.prefix(engine, digest);
-        dir.names().is_ok_and(|names| names.iter().any(|name| is_entry(name, &prefix)))
+        let name = self.dir().names().ok()?.into_iter().find(|name| is_entry(name, &prefix))?;
+        self.found().insert(*digest, name.clone());
+        Some(name)
     }
 
     /// Finds all entries for this engine, so that the directory isn't read for each.
@@ -115,6 +120,20 @@ impl CodeCache {
         });
         let entries: Vec<_> = entries.collect();
         self.found().extend(entries);
+    }
+
+    /// True if there is an entry with this name for the component with this digest.
+    pub(super) fn contains_entry(&self, engine: &Engine, digest: &Digest, name: &str) -> bool {
+        let is_there = is_entry(name, &self.prefix(engine, digest)) && self.dir().contains(name);
+        if is_there {
+            self.found().insert(*digest, name.to_owned());
+        }
+        is_there
+    }
+
+    /// True if there is an entry. Loading can still find that the entry is unusable.
+    pub(crate) fn contains(&self, engine: &Engine, digest: &Digest) -> bool {
+        self.entry_name(engine, digest).is_some()
     }
 
     /// The prefix of an entry's name: the component's digest, and a hash of everything else that affects the compiled code.
@@ -250,7 +269,7 @@ impl CodeCache {
         for name in dir.names().unwrap_or_default() {
             let Ok(meta) = dir.open(&name).and_then(|file| file.metadata()) else { continue };
             let idle = meta.modified().map(age).unwrap_or_default();
-            if name.ends_with(ENTRY_EXTENSION) {
+            if is_evictable(&name) {
                 entries.push((idle, meta.len(), name));
             } else if is_temporary(&name) && idle > ABANDONED_AGE {
                 let _ = dir.remove(&name);
@@ -269,7 +288,7 @@ impl CodeCache {
 }
 
 /// Opens an entry. It must be a file that only its owner can write to, because its code is run.
-fn open_entry(dir: &PrivateDir, name: &str) -> io::Result<(File, Metadata)> {
+pub(super) fn open_entry(dir: &PrivateDir, name: &str) -> io::Result<(File, Metadata)> {
     let file = dir.open(name)?;
     let meta = file.metadata()?;
     if !meta.is_file() || Ownership::OwnerWrites.check(&meta).is_err() {
@@ -311,7 +330,15 @@ fn load_entry(dir: &PrivateDir, engine: &Engine, name: &str) -> Option<Component
 
 /// True for names of entries that are being written.
 fn is_unfinished(name: &str) -> bool {
-    name.contains(ENTRY_EXTENSION) && name.ends_with(UNFINISHED_EXTENSION)
+    [ENTRY_EXTENSION, description_cache::EXTENSION, known_files::LIST_NAME]
+        .iter()
+        .any(|extension| name.contains(extension))
+        && name.ends_with(UNFINISHED_EXTENSION)
+}
+
+/// True for names of entries, which are evicted when they are old.
+fn is_evictable(name: &str) -> bool {
+    name.ends_with(ENTRY_EXTENSION) || name.ends_with(description_cache::EXTENSION)
 }
 
 /// True for files that are of use only for a short time. A process that still needs its lock then compiles the component
@@ -353,7 +380,7 @@ fn age(time: SystemTime) -> Duration {
 }
 
 /// Records the time of use as the file's modification time.
-fn touch(file: &File, meta: &Metadata) {
+pub(super) fn touch(file: &File, meta: &Metadata) {
     if meta.modified().is_ok_and(|time| age(time) > TOUCH_INTERVAL) {
         let _ = file.set_modified(SystemTime::now());
     }

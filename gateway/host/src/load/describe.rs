@@ -95,14 +95,26 @@ impl GuestCall for Describe<'_> {
     }
 }
 
-/// Checks the types of the exports, and reads the description.
+/// Checks the types of the exports, and reads the description. Only a few plugins are asked at once.
 pub(crate) async fn describe(sandbox: &Sandbox) -> Result<Manifest, LoadError> {
+    let _permit = sandbox.shared.describing.acquire().await;
+    describe_now(sandbox).await
+}
+
+/// The same before a call, which doesn't wait for plugins that nobody has called.
+pub(crate) async fn describe_for_call(sandbox: &Sandbox) -> Result<Manifest, LoadError> {
+    let _permit = sandbox.shared.describing_for_calls.acquire().await;
+    describe_now(sandbox).await
+}
+
+async fn describe_now(sandbox: &Sandbox) -> Result<Manifest, LoadError> {
     let PluginConfig { id, limits, .. } = &*sandbox.config;
     let current_function = Mutex::new(None);
     let result = sandbox.call_for_gateway(Describe { current_function: &current_function }).await;
     let function = current_function.into_inner().unwrap_or_else(PoisonError::into_inner);
     let description = match result {
         Ok(description) => description?,
+        Err(SandboxError::Load(error)) => return Err(error),
         Err(SandboxError::Store(StoreError::Grant(error))) => {
             let hint = sandbox.shared.openings.hint(&sandbox.config, &error).await;
             let guest = error.guest().map(str::to_owned);

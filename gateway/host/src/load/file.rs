@@ -4,10 +4,12 @@
 //! same file, length and times, and the same contents. If the file hasn't changed for some time, one read is enough,
 //! provided that the file is the same before and after it.
 
+use std::fmt;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
+use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
 use bytesize::ByteSize;
@@ -33,11 +35,13 @@ const SETTLE_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct ComponentFile {
     pub(crate) bytes: Vec<u8>,
     pub(crate) digest: Digest,
+    /// The version of the file, if it hadn't changed for a while before it was read.
+    pub(crate) settled: Option<FileStamp>,
 }
 
-impl std::fmt::Debug for ComponentFile {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { bytes, digest } = self;
+impl fmt::Debug for ComponentFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { bytes, digest, settled: _ } = self;
         f.debug_struct("Candidate").field("size", &bytes.len()).field("digest", &digest.short()).finish()
     }
 }
@@ -91,7 +95,7 @@ pub(crate) async fn read(config: &PluginConfig, lane: &BlockingLimiter) -> Resul
 
 /// The properties that identify a file and its version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct FileStamp {
+pub(crate) struct FileStamp {
     device: u64,
     inode: u64,
     length: u64,
@@ -102,7 +106,7 @@ struct FileStamp {
 }
 
 impl FileStamp {
-    fn of(meta: &Metadata) -> Self {
+    pub(crate) fn of(meta: &Metadata) -> Self {
         Self {
             device: meta.dev(),
             inode: meta.ino(),
@@ -110,6 +114,11 @@ impl FileStamp {
             modified: (meta.mtime(), meta.mtime_nsec()),
             changed: (meta.ctime(), meta.ctime_nsec()),
         }
+    }
+
+    /// The device and the inode.
+    pub(crate) fn inode(&self) -> (u64, u64) {
+        (self.device, self.inode)
     }
 
     /// True if the file hasn't changed for a while before `now`. Times in the future count as recent.
@@ -120,6 +129,39 @@ impl FileStamp {
         self.modified < latest && self.changed < latest
     }
 }
+
+impl fmt::Display for FileStamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { device, inode, length, modified, changed } = self;
+        write!(f, "{device} {inode} {length} {} {} {} {}", modified.0, modified.1, changed.0, changed.1)
+    }
+}
+
+impl FromStr for FileStamp {
+    type Err = InvalidStamp;
+
+    fn from_str(text: &str) -> Result<Self, InvalidStamp> {
+        let mut parts = text.split(' ');
+        let mut next = || parts.next().ok_or(InvalidStamp);
+        let [device, inode, length] = [next()?, next()?, next()?].map(|part| part.parse::<u64>().ok());
+        let times = [next()?, next()?, next()?, next()?].map(|part| part.parse::<i64>().ok());
+        let (Some(device), Some(inode), Some(length)) = (device, inode, length) else {
+            return Err(InvalidStamp);
+        };
+        let [Some(modified), Some(modified_ns), Some(changed), Some(changed_ns)] = times else {
+            return Err(InvalidStamp);
+        };
+        if parts.next().is_some() {
+            return Err(InvalidStamp);
+        }
+        let (modified, changed) = ((modified, modified_ns), (changed, changed_ns));
+        Ok(Self { device, inode, length, modified, changed })
+    }
+}
+
+/// A text that isn't a file's version.
+#[derive(Debug)]
+pub(crate) struct InvalidStamp;
 
 /// One read of the file.
 struct ReadAttempt {
@@ -152,7 +194,7 @@ where
     let deadline = Instant::now() + SETTLE_TIMEOUT;
     let first = read_once().await?;
     if first.is_settled() {
-        return Ok(first.candidate);
+        return Ok(ComponentFile { settled: Some(first.after), ..first.candidate });
     }
     let mut previous = Some((first.after, first.candidate.digest));
     drop(first);
@@ -196,7 +238,7 @@ fn read_once(path: &Path, most: ByteSize) -> Result<ReadAttempt, LoadError> {
     let digest = Digest::of(&bytes);
     let after = FileStamp::of(&fs::metadata(path).map_err(unread)?);
     Ok(ReadAttempt {
-        candidate: ComponentFile { bytes, digest },
+        candidate: ComponentFile { bytes, digest, settled: None },
         before: FileStamp::of(&meta),
         after,
         started,

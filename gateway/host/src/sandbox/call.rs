@@ -15,6 +15,7 @@ use moongate_config::{InstancePolicy, PluginConfig};
 use moongate_model::call::{BusyReason, CallContext, CallError};
 use moongate_model::caller::Caller;
 use moongate_system::background::{WorkOwner, move_to_background};
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wasmtime::Store;
@@ -30,7 +31,8 @@ use crate::diagnostics::crash_report::StderrTail;
 use crate::diagnostics::failure_text::FailureText;
 use crate::diagnostics::plugin_log::PluginLog;
 use crate::engine::Ticker;
-use crate::load::code::{CodeLease, LoadedCode};
+use crate::load::code::{CodeLease, KeepMapped, LoadedCode};
+use crate::load::error::LoadError;
 use crate::load::exports::Exports;
 use crate::wasi::files::LookupOutcome;
 use crate::wasi::files::disk_usage::{DiskQuota, DiskUsages};
@@ -68,6 +70,10 @@ pub(crate) struct HostResources {
     pub(crate) guest_memory: GuestMemory<PooledInstance>,
     /// The maximum number of files that a call can have open.
     pub(crate) open_files: u32,
+    /// Limits the plugins that describe themselves at once.
+    pub(crate) describing: Semaphore,
+    /// The same for plugins that are about to be called.
+    pub(crate) describing_for_calls: Semaphore,
 }
 
 /// An idle instance in its store.
@@ -132,6 +138,9 @@ pub(crate) enum SandboxError {
     /// The guest wasn't called.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The code can't be mapped.
+    #[error(transparent)]
+    Load(#[from] LoadError),
     #[error("{error}")]
     Call {
         error: CallError,
@@ -246,6 +255,10 @@ impl Sandbox {
         let result = self.run(context, CallOrigin::Client { reuse_for }, call).await;
         result.map_err(|error| match error {
             SandboxError::Store(error) => self.report_store_error(&error),
+            SandboxError::Load(error) => {
+                tracing::error!(plugin = %self.config.id, "can't load the plugin's code: {error}");
+                CallError::Internal("the plugin's code can't be loaded; see the gateway's log".to_owned())
+            }
             SandboxError::Call { error, wanted: _ } => error,
         })
     }
@@ -266,11 +279,11 @@ impl Sandbox {
         call: C,
     ) -> Result<C::Output, SandboxError> {
         let limits = &self.config.limits;
-        let (timeout, inbox, reuse_for) = match &origin {
+        let (timeout, inbox, reuse_for, keep) = match &origin {
             CallOrigin::Client { reuse_for } => {
-                (limits.timeout, self.shared.inbox.clone(), reuse_for.clone())
+                (limits.timeout, self.shared.inbox.clone(), reuse_for.clone(), KeepMapped::WhileLoaded)
             }
-            CallOrigin::Gateway => (limits.describe_timeout, None, None),
+            CallOrigin::Gateway => (limits.describe_timeout, None, None, KeepMapped::WhileUsed),
         };
         let cancel = context.cancel.clone();
         if cancel.is_cancelled() {
@@ -281,33 +294,42 @@ impl Sandbox {
             move_to_background(owner).await;
         }
         let Some(code) = self.code.code() else { return Err(CallError::Replaced.into()) };
+        let deadline = context.arrived_at + timeout;
+        let mapped = match code.kept() {
+            Some(mapped) => mapped,
+            None => tokio::select! {
+                biased;
+                mapped = code.mapped(keep) => mapped?,
+                () = tokio::time::sleep_until(deadline) => return Err(CallError::TimeoutBeforeStart(timeout).into()),
+                () = cancel.cancelled() => return Err(CallError::Cancelled.into()),
+            },
+        };
         let _running = self.shared.ticker.running();
         let meter = CpuMeter::new(limits.cpu_time, Arc::clone(&context.cpu_time));
-        let deadline = context.arrived_at + timeout;
         let deps =
             self.store_deps(CallChanges::new(self.config.id.clone(), Arc::clone(&self.log), inbox), &code);
         let mut lease = None;
         let end = {
             let work = pin!(async {
-                let lease = lease
-                    .insert(self.lease(&code, reuse_for, context, deadline.into_std(), &meter, deps).await?);
+                let new = self.lease(&code, reuse_for, context, deadline.into_std(), &meter, deps);
+                let lease = lease.insert(new.await?);
                 let InstanceLease { store, instance, reuse: _ } = lease;
                 let instance = match instance {
                     Some(pooled) => pooled,
                     none => {
-                        let new = code.pre.instantiate_async(&mut *store).await?;
+                        let new = mapped.pre.instantiate_async(&mut *store).await?;
                         store.data_mut().instantiated();
                         none.insert(new)
                     }
                 };
-                Ok(call.invoke(&code.exports, store, instance).await?)
+                Ok(call.invoke(&mapped.exports, store, instance).await?)
             });
             // Only the host's own functions can panic. A panic ends only this call.
             let work = pin!(
                 AssertUnwindSafe(MeteredFuture { meter: Arc::clone(&meter), inner: work }).catch_unwind()
             );
             // A guest that doesn't check for cancellation would only continue as before.
-            let grace = if code.watches_cancel { limits.cancel_grace } else { Duration::ZERO };
+            let grace = if mapped.watches_cancel { limits.cancel_grace } else { Duration::ZERO };
             supervise(work, deadline, &cancel, grace, self.code.aborted()).await
         };
         self.finish(end, lease, timeout, &origin, &cancel)
@@ -420,8 +442,7 @@ impl Sandbox {
         deps.memory = Some(memory.ok_or(StoreError::Memory)?);
         self.shared.instance_pool.make_room(|| self.shared.ticker.count());
         let directories = opened.identities.clone();
-        let store =
-            store::new_store(code.pre.engine(), &self.config, opened, context, deadline, meter, deps)?;
+        let store = store::new_store(code.engine(), &self.config, opened, context, deadline, meter, deps)?;
         let clearings = self.shared.instance_pool.clearings();
         let reuse = reuse_for.map(|caller| ReuseState { caller, calls_served: 0, directories, clearings });
         Ok(InstanceLease { store, instance: None, reuse })

@@ -255,6 +255,7 @@ async fn a_guest_can_end_by_itself_after_cancellation() {
         state_dir: None,
         max_concurrent_calls: 1,
         guest_memory: 4 << 30,
+        uses_cached_descriptions: false,
         change_inbox: Some(Arc::clone(&inbox)),
         outgoing_http: OutgoingOptions::default(),
     };

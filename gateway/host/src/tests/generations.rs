@@ -204,7 +204,7 @@ async fn two_hundred_reloads_leave_no_code_behind() {
     assert!(held > 0, "code isn't mapped from the cache");
     for at in 0..200 {
         let bytes = guests[at % guests.len()].clone();
-        let candidate = ComponentFile { digest: Digest::of(&bytes), bytes };
+        let candidate = ComponentFile { digest: Digest::of(&bytes), bytes, settled: None };
         serving = host.load(Arc::clone(&serving.sandbox.config), candidate).await.unwrap();
         // A slot of the pool now has memory, and keeps it for the next call.
         call(&serving).await.unwrap();

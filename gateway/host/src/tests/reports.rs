@@ -45,6 +45,7 @@ async fn called(
         state_dir: None,
         max_concurrent_calls: 1,
         guest_memory: 4 << 30,
+        uses_cached_descriptions: false,
         change_inbox: Some(Arc::clone(&inbox)),
         outgoing_http: OutgoingOptions::default(),
     };
@@ -202,6 +203,7 @@ async fn ignores_changes_reported_while_describing() {
         state_dir: None,
         max_concurrent_calls: 1,
         guest_memory: 4 << 30,
+        uses_cached_descriptions: false,
         change_inbox: Some(Arc::clone(&inbox)),
         outgoing_http: OutgoingOptions::default(),
     };

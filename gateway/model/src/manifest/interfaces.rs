@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 /// The interfaces of one component.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interfaces {
     /// The full names of its imports, such as `wasi:io/streams@0.2.6`, in order.
     pub imports: Vec<String>,
@@ -16,7 +18,7 @@ pub struct Interfaces {
 }
 
 /// A capability that works only if `gateway.toml` grants it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum GuestCapability {
     /// Opening files (`wasi:filesystem/types`).
     Files,

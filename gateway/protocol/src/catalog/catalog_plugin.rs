@@ -25,7 +25,7 @@ pub struct CatalogPlugin {
 }
 
 impl CatalogPlugin {
-    /// Assigns public names to the plugin's offer and compiles its schemas. This takes time: call it on a thread that
+    /// Assigns public names to the plugin's offer and compiles its schemas, unless they compiled before. This takes time: call it on a thread that
     /// is allowed to block.
     ///
     /// An item that can't be offered is left out, and is one of [`Self::problems`].
@@ -34,7 +34,7 @@ impl CatalogPlugin {
     /// An unknown tool, prompt or template is denied, so that the intended one would be offered. All such problems are
     /// returned, with fixes. The plugin must not serve.
     pub fn new(plugin: Arc<dyn Plugin>, policy: Arc<PluginPolicy>) -> Result<Self, Vec<Diagnostic>> {
-        let offer = PluginOffer::new(plugin.manifest(), &policy)?;
+        let offer = PluginOffer::new(&*plugin, &policy)?;
         Ok(Self {
             plugin,
             policy,
@@ -47,7 +47,7 @@ impl CatalogPlugin {
     /// The same plugin after its lists have changed. A denied item can be temporarily absent.
     #[must_use]
     pub fn with_changed_lists(&self, plugin: Arc<dyn Plugin>) -> Self {
-        let offer = Arc::new(PluginOffer::after_change(plugin.manifest(), &self.policy));
+        let offer = Arc::new(PluginOffer::after_change(&*plugin, &self.policy));
         Self { plugin, offer, ..self.clone() }
     }
 
@@ -129,6 +129,12 @@ impl CatalogPlugin {
     #[must_use]
     pub fn left_out(&self) -> &[RejectedItem] {
         &self.offer.left_out
+    }
+
+    /// The offered tools, all of whose schemas compile, by their indices in the manifest.
+    #[must_use]
+    pub fn valid_tools(&self) -> BTreeSet<usize> {
+        self.offer.tools.iter().map(|tool| tool.index).collect()
     }
 
     /// Reports whether the plugin has a resource at `uri` that isn't offered.

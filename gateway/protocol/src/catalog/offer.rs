@@ -11,10 +11,10 @@ use crate::names::{Digest, PublicName, WARN_PUBLIC_NAME};
 use crate::policy::PluginPolicy;
 use crate::text::quotable;
 
-use super::Schema;
 use super::header_arguments::InvalidAnnotation;
 use super::settings::SettingsSchema;
 use super::shown_schemas::ShownSchemas;
+use super::{Plugin, Schema};
 
 mod unknown_names;
 mod withheld;
@@ -84,9 +84,9 @@ impl PluginOffer {
     ///
     /// # Errors
     /// An unknown item is denied. All unknown names are returned, including those that would be harmless alone.
-    pub(super) fn new(manifest: &Manifest, policy: &PluginPolicy) -> Result<Self, Vec<Diagnostic>> {
-        let mut offer = Self::after_change(manifest, policy);
-        let mut denied = unknown_names::denied(manifest, policy);
+    pub(super) fn new(plugin: &dyn Plugin, policy: &PluginPolicy) -> Result<Self, Vec<Diagnostic>> {
+        let mut offer = Self::after_change(plugin, policy);
+        let mut denied = unknown_names::denied(plugin.manifest(), policy);
         if denied.iter().any(|warning| warning.problem.is_error()) {
             denied.extend(offer.warnings.into_iter().filter(|warning| warning.item.is_some()));
             return Err(denied.iter().map(|warning| warning.located(policy)).collect());
@@ -96,8 +96,9 @@ impl PluginOffer {
     }
 
     /// The offer of a plugin that changed its lists. A denied item can be temporarily absent.
-    pub(super) fn after_change(manifest: &Manifest, policy: &PluginPolicy) -> Self {
-        let mut builder = OfferBuilder { manifest, policy, offer: Self::default() };
+    pub(super) fn after_change(plugin: &dyn Plugin, policy: &PluginPolicy) -> Self {
+        let manifest = plugin.manifest();
+        let mut builder = OfferBuilder { plugin, manifest, policy, offer: Self::default() };
         builder.offer.warnings = unknown_names::allowed_or_renamed(manifest, policy);
         builder.rejected();
         builder.tools();
@@ -156,6 +157,7 @@ fn is_suggestible(name: &str) -> bool {
 
 /// A [`PluginOffer`] under construction.
 struct OfferBuilder<'a> {
+    plugin: &'a dyn Plugin,
     manifest: &'a Manifest,
     policy: &'a PluginPolicy,
     offer: PluginOffer,
@@ -183,7 +185,7 @@ impl OfferBuilder<'_> {
             if !self.policy.tools.offers(tool.name.as_str()) {
                 continue;
             }
-            match self.schemas(tool) {
+            match self.schemas(index, tool) {
                 Ok(schemas) => valid.push((index, tool, schemas)),
                 Err(reason) => self.leave_out(ItemKind::Tool, tool.name.as_str(), reason, None),
             }
@@ -340,9 +342,13 @@ impl OfferBuilder<'_> {
         self.warn(message, hint);
     }
 
-    /// The compiled schemas of a tool, or the reason why they can't be used.
-    fn schemas(&self, tool: &Tool) -> Result<(Schema, Option<Schema>), String> {
+    /// The schemas of the tool with this index, or the reason why they can't be used.
+    fn schemas(&self, index: usize, tool: &Tool) -> Result<(Schema, Option<Schema>), String> {
         let bounds = self.policy.schema_bounds;
+        if self.plugin.has_valid_schemas(index) {
+            let output = tool.output_schema.as_ref().map(|schema| Schema::deferred(schema, bounds));
+            return Ok((Schema::deferred(&tool.input_schema, bounds), output));
+        }
         let input = Schema::compile(&tool.input_schema, bounds);
         let output = tool.output_schema.as_ref().map(|schema| Schema::compile(schema, bounds)).transpose();
         match (input, output) {

@@ -1,9 +1,11 @@
 //! JSON Schemas that plugins write and the gateway runs: compiled once, checked in bounded time.
 //!
+//! A schema that compiled before, when its plugin was cached, is compiled again at its first check.
+//!
 //! A schema is untrusted code. It gets regular expressions that run in linear time, no references to other documents,
 //! and a bounded number of branches: references multiply, and thirty lines of them can require a billion comparisons.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytesize::ByteSize;
 use jsonschema::{Draft, Keyword, Validator};
@@ -53,12 +55,23 @@ const MAX_LISTED_ERRORS: usize = 5;
 /// some 440 bytes each, so this bounds the list at about a megabyte, and a millisecond's work.
 const MAX_FOUND_ERRORS: u64 = 2_500;
 
-/// A compiled JSON Schema.
+/// A compiled JSON Schema, or one that is compiled at its first check.
 #[derive(Debug, Clone)]
-pub struct Schema(Arc<Compiled>);
+pub struct Schema(Arc<SchemaState>);
 
 #[derive(Debug)]
-struct Compiled {
+enum SchemaState {
+    Compiled(CompiledSchema),
+    /// The text is known to be a valid schema.
+    Deferred {
+        text: Json,
+        bounds: SchemaBounds,
+        compiled: OnceLock<Result<CompiledSchema, SchemaError>>,
+    },
+}
+
+#[derive(Debug)]
+struct CompiledSchema {
     validator: Validator<TapeJson>,
     /// The schema, for error messages.
     schema: Value,
@@ -92,13 +105,48 @@ impl Schema {
     /// The text is longer or nests deeper than `bounds` allow, isn't a schema, refers to other documents, or needs more
     /// work than can be bounded.
     pub fn compile(text: &Json, bounds: SchemaBounds) -> Result<Self, SchemaError> {
-        Self::compile_unsanitised(text, bounds).map_err(|SchemaError { pointer: at, message }| SchemaError {
+        Ok(Self(Arc::new(SchemaState::Compiled(CompiledSchema::new(text, bounds)?))))
+    }
+
+    /// The schema with this text, which was compiled before, so that its errors are known. It is compiled at its first
+    /// check.
+    pub(super) fn deferred(text: &Json, bounds: SchemaBounds) -> Self {
+        let compiled = OnceLock::new();
+        Self(Arc::new(SchemaState::Deferred { text: text.clone(), bounds, compiled }))
+    }
+
+    /// The compiled schema, which is compiled now if necessary.
+    fn compiled(&self) -> Result<&CompiledSchema, SchemaMismatchError> {
+        match &*self.0 {
+            SchemaState::Compiled(compiled) => Ok(compiled),
+            SchemaState::Deferred { text, bounds, compiled } => {
+                let compiled = compiled.get_or_init(|| CompiledSchema::new(text, *bounds));
+                compiled.as_ref().map_err(|error| SchemaMismatchError {
+                    message: format!("the schema is invalid: {error}"),
+                    pointer: None,
+                })
+            }
+        }
+    }
+
+    /// The compiled schema. `None` if it isn't compiled yet.
+    fn if_compiled(&self) -> Option<&CompiledSchema> {
+        match &*self.0 {
+            SchemaState::Compiled(compiled) => Some(compiled),
+            SchemaState::Deferred { compiled, .. } => compiled.get()?.as_ref().ok(),
+        }
+    }
+}
+
+impl CompiledSchema {
+    fn new(text: &Json, bounds: SchemaBounds) -> Result<Self, SchemaError> {
+        Self::new_unsanitised(text, bounds).map_err(|SchemaError { pointer: at, message }| SchemaError {
             pointer: describe::quote(&at),
             message: describe::quote_long(&message),
         })
     }
 
-    fn compile_unsanitised(
+    fn new_unsanitised(
         text: &Json,
         SchemaBounds { max_size, max_depth }: SchemaBounds,
     ) -> Result<Self, SchemaError> {
@@ -133,9 +181,16 @@ impl Schema {
                 pointer: error.instance_path().to_string(),
                 message: describe::describe_schema_error(&error),
             })?;
-        Ok(Self(Arc::new(Compiled { validator, schema, cost })))
+        Ok(Self { validator, schema, cost })
     }
 
+    /// Reports whether a value of this size can have only so many errors that all of them are collected.
+    fn has_few_errors(&self, size: ValueSize) -> bool {
+        self.cost.errors(size.depth, size.nodes) <= MAX_FOUND_ERRORS
+    }
+}
+
+impl Schema {
     /// Reports whether a value with this text is checked without a noticeable delay. The cost is that of reading the text.
     #[must_use]
     pub fn is_quick(&self, text: &str) -> bool {
@@ -144,16 +199,12 @@ impl Schema {
 
     /// Reports whether so many checks of a value with this text cause no noticeable delay.
     fn is_quick_for(&self, text: &str, checks: u64) -> bool {
-        let Compiled { cost, .. } = &*self.0;
+        // Compiling takes longer than most checks.
+        let Some(CompiledSchema { cost, .. }) = self.if_compiled() else { return false };
         let is_within = |nodes: usize| cost.steps(nodes as u64) <= MAX_QUICK_STEPS / checks;
         // The shortest member of a value is a digit and a comma.
         cost.pattern_steps(text.len() as u64) <= MAX_QUICK_PATTERN_STEPS / checks
             && (is_within(text.len() / 2 + 1) || is_within(count_entries(text)))
-    }
-
-    /// Reports whether a value of this size can have only so many errors that all of them are collected.
-    fn has_few_errors(&self, size: ValueSize) -> bool {
-        self.0.cost.errors(size.depth, size.nodes) <= MAX_FOUND_ERRORS
     }
 
     /// Checks the value with this text, which is JSON without duplicate keys.
@@ -197,7 +248,8 @@ impl Schema {
     }
 
     fn tape_errors(&self, tape: &JsonTape<'_>, most: usize) -> Result<ValueErrors, SchemaMismatchError> {
-        let Compiled { validator, schema, cost } = &*self.0;
+        let compiled = self.compiled()?;
+        let CompiledSchema { validator, schema, cost } = compiled;
         let misfit = |message: &str| Err(SchemaMismatchError { message: message.to_owned(), pointer: None });
         let size = tape.size();
         if cost.steps(size.nodes) > MAX_STEPS
@@ -225,7 +277,7 @@ impl Schema {
         }
         // Finding the errors follows every branch, while `is_valid` above takes the shortest path. The error of a
         // choice contains those of all its forms, so even the first error of a large value has no size limit.
-        let is_small = self.has_few_errors(size);
+        let is_small = compiled.has_few_errors(size);
         if cost.branches(size.depth) > MAX_STEPS || (cost.has_choices() && !is_small) {
             return misfit("the value doesn't match the schema");
         }

@@ -37,7 +37,7 @@ pub(super) async fn call_tool(
     let name = params.string("name")?;
     let name = name.as_ref();
     let call = ToolCall { name, arguments: arguments(&params)?, grant_report: None };
-    let catalog = protocol.catalog_for(&request_context, &call).await;
+    let catalog = protocol.catalog_for_call(&request_context, &call).await;
     let called = run_rounds(&protocol, &catalog, &request_context, &params, &call).await;
     let (result, wrapping, _permit) = match called {
         Ok(RoundsOutcome::Done(result, permit)) => {
@@ -117,7 +117,7 @@ pub(super) async fn read_resource(
     let revision = request_context.revision;
     let uri = params.string("uri")?;
     let reading = ResourceRead { uri: &uri };
-    let catalog = protocol.catalog_for(&request_context, &reading).await;
+    let catalog = protocol.catalog_for_call(&request_context, &reading).await;
     match run_rounds(&protocol, &catalog, &request_context, &params, &reading).await {
         Ok(RoundsOutcome::Done(mut result, _permit)) => {
             // Authenticated callers can see more than others, and a result that depends on answers is private
@@ -178,7 +178,7 @@ pub(super) async fn get_prompt(
         wrong
     })?;
     let filling = PromptUse { name, arguments };
-    let catalog = protocol.catalog_for(&request_context, &filling).await;
+    let catalog = protocol.catalog_for_call(&request_context, &filling).await;
     match run_rounds(&protocol, &catalog, &request_context, &params, &filling).await {
         Ok(RoundsOutcome::Done(result, _permit)) => {
             let messages = PromptMessages { result: &result, server: &protocol.identity };
@@ -248,14 +248,8 @@ pub(super) async fn complete(
     let others = params.get("context").and_then(|context| json::member(context, "arguments"));
     let others = Params::strings(others, "/context/arguments")?;
     let context = request_context.call_context(&params, &CallRound::default());
-    let find = |view: &Catalog| match whose {
-        CompletionOwner::Prompt(name) => view.prompt(name).map(|_| ()),
-        CompletionOwner::Resource(text) => {
-            view.template(text).map(|_| ()).or_else(|| view.resource_owner(text).map(|_| ()))
-        }
-    };
-    let catalog =
-        protocol.catalog_with(&request_context.caller.principal(), &request_context.cancel, find).await;
+    let principal = request_context.caller.principal();
+    let catalog = protocol.catalog_for(&principal, &request_context.cancel, |view| whose.plugin(view)).await;
     let completed =
         protocol.dispatcher.complete(&catalog, &context, whose, (&argument, &value), &others).await;
     let completion = completed.map_err(|error| match error {
@@ -310,16 +304,20 @@ impl Protocol {
     }
 
     /// The catalog for a call.
-    async fn catalog_for<C: InputCall>(&self, request_context: &RequestContext, call: &C) -> Arc<Catalog> {
-        let find = |view: &Catalog| call.catalog_plugin(view).map(|_| ());
-        self.catalog_with(&request_context.caller.principal(), &request_context.cancel, find).await
+    async fn catalog_for_call<C: InputCall>(
+        &self,
+        request_context: &RequestContext,
+        call: &C,
+    ) -> Arc<Catalog> {
+        let principal = request_context.caller.principal();
+        self.catalog_for(&principal, &request_context.cancel, |view| call.catalog_plugin(view)).await
     }
 
-    /// Waits for the tool of a `tools/call`, if it may belong to a plugin that is still being loaded.
+    /// Waits until the tool of a `tools/call` and its description are known.
     pub(crate) async fn wait_for_tool(&self, principal: &Principal, params: &Params) {
         let Some(name) = params.name("name") else { return };
-        let find = |view: &Catalog| view.tool(&name).map(|_| ());
-        self.catalog_with(principal, &CancellationToken::new(), find).await;
+        let cancel = CancellationToken::new();
+        self.catalog_for(principal, &cancel, |view| Some(view.tool(&name)?.plugin())).await;
     }
 
     /// Runs a `tools/call` of a caller in this process, who gets the result or the error as a value. `grant_report`

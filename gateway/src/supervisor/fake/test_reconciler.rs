@@ -104,10 +104,10 @@ impl TestReconciler {
         (gateway, startup)
     }
 
-    /// Starts, and waits until every plugin was tried.
+    /// Starts, and waits until every plugin has been loaded or has failed.
     pub(in crate::supervisor) async fn start(config: &str, files: &[(&str, &str)]) -> Self {
         let (gateway, startup) = Self::start_loading(config, files).await;
-        startup.wait().await;
+        startup.loaded().await;
         gateway
     }
 

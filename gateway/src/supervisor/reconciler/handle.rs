@@ -8,7 +8,7 @@ use moongate_config::PluginConfig;
 use moongate_model::names::PluginId;
 use tokio::time::Instant;
 
-use crate::supervisor::check::{CheckRequest, CheckResult, CompileStep};
+use crate::supervisor::check::{CheckRequest, CheckResult, CheckScope, CompileStep};
 use crate::supervisor::control::ReloadRequest;
 use crate::supervisor::desired_config::ReadRequest;
 use crate::supervisor::list_refresh::RefreshResult;
@@ -97,7 +97,11 @@ impl Reconciler {
 
     fn handle_lists(&mut self, serial: u64, id: &PluginId, before: &LoadedPlugin, result: RefreshResult) {
         self.list_refreshes.finish(id);
-        let Some(plugin) = self.find_plugin(serial) else { return self.list_refreshes.forget(id) };
+        let Some(plugin) = self.find_plugin(serial) else {
+            self.unconfirmed.remove(id);
+            self.note_confirmed();
+            return self.list_refreshes.forget(id);
+        };
         let is_active = plugin.active_loaded().is_some_and(|active| active.is_same_instance(before));
         match result {
             // Another version became active in the meantime, and its lists may not include the change.
@@ -107,10 +111,21 @@ impl Reconciler {
                 plugin.set_new_lists(new_lists);
                 self.publish_now();
             }
+            Err(_) if plugin.is_unconfirmed() => {
+                // It can't be called, so it fails like at a start without a cache, and is retried.
+                let detected = Instant::now();
+                plugin.request_check(CheckRequest {
+                    scope: CheckScope::Config,
+                    ..CheckRequest::of_file(detected)
+                });
+            }
             Err(reason) => self.list_refreshes.rejected(id, reason),
         }
         let catalog = Arc::clone(&self.deps.catalog.borrow());
         self.list_refreshes.notify_waiting(id, &catalog, &self.deps.updates);
+        if self.unconfirmed.remove(id) {
+            self.note_confirmed();
+        }
     }
 
     fn find_plugin(&mut self, serial: u64) -> Option<&mut ManagedPlugin> {

@@ -10,10 +10,11 @@ use tempfile::TempDir;
 use super::*;
 use crate::tests::{Guest, config, host, load_file};
 
-/// The files of the cache, with their inodes, which change when a file is rewritten.
+/// The entries with code, with their inodes, which change when a file is rewritten.
 fn entries(dir: &Path) -> Vec<(PathBuf, u64)> {
-    let entries = fs::read_dir(dir.join("cache")).unwrap();
-    entries.map(|entry| entry.unwrap()).map(|entry| (entry.path(), entry.metadata().unwrap().ino())).collect()
+    let entries = fs::read_dir(dir.join("cache")).unwrap().map(|entry| entry.unwrap());
+    let code = entries.filter(|entry| entry.path().extension().is_some_and(|it| it == "cwasm"));
+    code.map(|entry| (entry.path(), entry.metadata().unwrap().ino())).collect()
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ fn read_at(inode: u64, content: &[u8], second: i64) -> ReadAttempt {
         modified: (second, 0),
         changed: (second, 0),
     };
-    let candidate = ComponentFile { bytes: content.to_vec(), digest: Digest::of(content) };
+    let candidate = ComponentFile { bytes: content.to_vec(), digest: Digest::of(content), settled: None };
     ReadAttempt { candidate, before: stamp, after: stamp, started: SystemTime::UNIX_EPOCH + LATER }
 }
 
@@ -48,8 +48,8 @@ async fn settle(reads: Vec<Result<ReadAttempt, LoadError>>) -> (Result<Vec<u8>, 
         } else {
             match &reads[0] {
                 Ok(ReadAttempt { candidate, before, after, started }) => {
-                    let ComponentFile { bytes, digest } = candidate;
-                    let candidate = ComponentFile { bytes: bytes.clone(), digest: *digest };
+                    let ComponentFile { bytes, digest, settled: _ } = candidate;
+                    let candidate = ComponentFile { bytes: bytes.clone(), digest: *digest, settled: None };
                     Ok(ReadAttempt { candidate, before: *before, after: *after, started: *started })
                 }
                 Err(_) => Err(absent()),

@@ -7,7 +7,7 @@ use crate::tape::{JsonTape, TapeNode};
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 
-use super::{MAX_STEPS, Schema, SchemaMismatchError, read_tape};
+use super::{CompiledSchema, MAX_STEPS, Schema, SchemaMismatchError, read_tape};
 
 /// The maximum number of checks of one value. A large value needs one for each member, because only its first error is
 /// known.
@@ -46,18 +46,19 @@ impl Schema {
         if !has_null_member(tape.root()) {
             return Err(None);
         }
-        let cost = &self.0.cost;
+        let compiled = self.compiled().map_err(Some)?;
+        let cost = &compiled.cost;
         let size = tape.size();
         if cost.steps(size.nodes) > MAX_STEPS / MAX_CHECKS
             || cost.name_steps(size.key_bytes) > check_meter::MAX_MATCH_STEPS / MAX_CHECKS
         {
             return Err(None);
         }
-        let is_small = self.has_few_errors(size);
+        let is_small = compiled.has_few_errors(size);
         if !is_small && (cost.has_choices() || cost.branches(size.depth) > MAX_STEPS) {
             return Err(None);
         }
-        let mut removed = self.nulls_in_errors(&tape, is_small);
+        let mut removed = compiled.nulls_in_errors(&tape, is_small);
         drop(tape);
         if removed.is_empty() {
             return Err(None);
@@ -68,10 +69,10 @@ impl Schema {
             }
             let rest = without_members(text, &removed).map_err(|_| None)?;
             let tape = JsonTape::read(&rest).map_err(|_| None)?;
-            if self.0.validator.is_valid(tape.root()) {
+            if compiled.validator.is_valid(tape.root()) {
                 return if check_meter::is_too_long() { Err(None) } else { Ok(removed) };
             }
-            let mut more = self.nulls_in_errors(&tape, is_small);
+            let mut more = compiled.nulls_in_errors(&tape, is_small);
             if more.is_empty() {
                 let error = is_small.then(|| self.error_without_nulls(text, &tape, &removed));
                 return Err(error.flatten());
@@ -89,7 +90,7 @@ impl Schema {
         rest: &JsonTape<'_>,
         removed: &[String],
     ) -> Option<SchemaMismatchError> {
-        let required = self.0.validator.iter_errors(rest.root()).filter_map(|error| {
+        let required = self.compiled().ok()?.validator.iter_errors(rest.root()).filter_map(|error| {
             let ValidationErrorKind::Required { property } = error.kind() else { return None };
             let name = property.as_str()?.replace('~', "~0").replace('/', "~1");
             Some(format!("{}/{name}", error.instance_path()))
@@ -99,14 +100,16 @@ impl Schema {
         let kept = without_members(text, &optional.collect::<Vec<_>>()).ok()?;
         self.check_tape(&JsonTape::read(&kept).ok()?).err()
     }
+}
 
+impl CompiledSchema {
     /// The members that are `null` and that an error is about.
     fn nulls_in_errors(&self, tape: &JsonTape<'_>, is_small: bool) -> Vec<String> {
         let mut found = Vec::new();
         if is_small {
-            let errors = self.0.validator.iter_errors(tape.root());
+            let errors = self.validator.iter_errors(tape.root());
             errors.for_each(|error| collect_nulls(&error, tape.root(), &mut found));
-        } else if let Err(error) = self.0.validator.validate(tape.root()) {
+        } else if let Err(error) = self.validator.validate(tape.root()) {
             collect_nulls(&error, tape.root(), &mut found);
         }
         found

@@ -353,8 +353,10 @@ fn deepest_nesting_fits_on_the_stack() {
             let node =
                 json!({ "type": "object", "properties": { "c": inner }, "unevaluatedProperties": false });
             let schema = compile(&json!({ "$defs": { "n": node }, "$ref": "#/$defs/n" })).unwrap();
-            let depth =
-                (1..=126).rev().find(|depth| schema.0.cost.nesting_depth(*depth) <= MAX_NESTING).unwrap();
+            let depth = (1..=126)
+                .rev()
+                .find(|depth| schema.compiled().unwrap().cost.nesting_depth(*depth) <= MAX_NESTING)
+                .unwrap();
             let value = (1..depth).fold(json!(1), |inner, _| json!({ "c": inner }));
             let worker = std::thread::Builder::new().stack_size(2 << 20);
             let checked = worker.spawn(move || schema.check(&value)).unwrap();

@@ -268,6 +268,22 @@ async fn plugin_that_waits_to_be_compiled_is_read_late() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn changes_during_a_start_do_not_prolong_it() {
+    let begun = Instant::now();
+    let (mut gateway, startup) =
+        TestReconciler::start_loading(TWO, &[("/a", "slow a"), ("/b", "b"), ("/c", "slow c")]).await;
+    sleep(SLOW_COMPILE_TIME / 2).await;
+    gateway.put("/b", "slow new");
+    gateway.put("/gateway.toml", &format!("{TWO}[plugins.c]\nsource = '/c'\n"));
+    gateway.report_all(&["/b", "/gateway.toml"]).await;
+    startup.loaded().await;
+    assert!(begun.elapsed() < SLOW_COMPILE_TIME + Duration::from_secs(2), "{:?}", begun.elapsed());
+    assert_eq!(gateway.tools(), ["a_a", "b_b"]);
+    gateway.settle().await;
+    assert_eq!(gateway.tools(), ["a_a", "b_new", "c_c"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn panic_is_one_plugins_failure() {
     let mut gateway = TestReconciler::start(TWO, &[("/a", "old"), ("/b", "old")]).await;
     gateway.write("/a", "panic").await;

@@ -1,0 +1,86 @@
+//! The catalog for a call.
+//!
+//! After a start, some plugins are still being loaded, and the lists of others come from a cache. A call waits for the
+//! plugins that may have the called item, and cached lists are compared with the plugin's own before they are used for a
+//! call: for its arguments, its headers, and the error for an unknown name.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::catalog::{Catalog, CatalogPlugin};
+use crate::names::Principal;
+
+use super::Protocol;
+
+/// The longest wait for the current lists of a plugin whose cached lists are wrong.
+const MAX_REPLACEMENT_WAIT: Duration = Duration::from_secs(5);
+
+impl Protocol {
+    /// The catalog for a call of the item that `find` returns the plugin of.
+    pub(super) async fn catalog_for(
+        &self,
+        principal: &Principal,
+        cancel: &CancellationToken,
+        find: impl Fn(&Catalog) -> Option<&Arc<CatalogPlugin>>,
+    ) -> Arc<Catalog> {
+        let catalog = self.dispatcher.catalog();
+        let is_known = match find(catalog.visible_to(principal)) {
+            Some(found) => found.plugin().is_confirmed(),
+            None => self.dispatcher.startup_wait().is_over_for_names(),
+        };
+        if is_known {
+            return catalog;
+        }
+        // Rare, so it doesn't enlarge the future of every call.
+        Box::pin(self.confirmed_catalog(principal, cancel, find)).await
+    }
+
+    /// The catalog after the start is complete, or the called plugin has confirmed its lists.
+    async fn confirmed_catalog(
+        &self,
+        principal: &Principal,
+        cancel: &CancellationToken,
+        find: impl Fn(&Catalog) -> Option<&Arc<CatalogPlugin>>,
+    ) -> Arc<Catalog> {
+        let mut catalog = self.dispatcher.catalog();
+        if find(catalog.visible_to(principal)).is_none() {
+            self.dispatcher.startup_wait().wait_for_names(cancel).await;
+            catalog = self.dispatcher.catalog();
+        }
+        let Some(found) = find(catalog.visible_to(principal)).cloned() else { return catalog };
+        let confirmed = tokio::select! {
+            confirmed = found.plugin().confirm() => confirmed,
+            () = cancel.cancelled() => return catalog,
+        };
+        match confirmed {
+            Ok(false) => {
+                let is_replaced = |view: &Catalog| {
+                    !find(view).is_some_and(|current| Arc::ptr_eq(current.plugin(), found.plugin()))
+                };
+                self.wait_for_catalog(principal, cancel, is_replaced).await;
+                self.dispatcher.catalog()
+            }
+            // If the plugin can't describe itself, the call returns the reason.
+            Ok(true) | Err(_) => catalog,
+        }
+    }
+
+    /// Waits for a catalog with a property, for a limited time.
+    async fn wait_for_catalog(
+        &self,
+        principal: &Principal,
+        cancel: &CancellationToken,
+        is_wanted: impl Fn(&Catalog) -> bool,
+    ) {
+        let mut updates = self.dispatcher.watch();
+        let wanted = updates.wait_for(|catalog| is_wanted(catalog.visible_to(principal)));
+        tokio::select! {
+            biased;
+            _ = timeout(MAX_REPLACEMENT_WAIT, wanted) => {}
+            () = cancel.cancelled() => {}
+        }
+    }
+}
