@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use moongate_auth::{Authenticator, WallClock};
-use moongate_config::{BearerToken, Config, Diagnostic, LoadedConfig};
+use moongate_config::{BearerToken, Config, Diagnostic, LoadedConfig, WiderGrantsPolicy};
 use moongate_protocol::dispatch::StartupWait;
 use moongate_protocol::mcp::{CacheScope, Identity, ProtocolOptions, RandomnessError, SealingKey};
 use moongate_protocol::server::{Server, ServerOptions};
@@ -154,18 +154,24 @@ impl App {
             None => None,
         };
         let recorded = trace.clone();
+        let default_wider_grants = default_wider_grants(stdio.is_some());
         let plugins = plugins.config_hook(move |loaded| {
-            let loaded = match address {
+            let mut loaded = match address {
                 Some(address) => check_tokens(loaded.require_http(), address),
                 None => loaded,
             };
+            if let Some(config) = &mut loaded.config {
+                config.wider_grants.get_or_insert(default_wider_grants);
+            }
             match &recorded {
                 Some(trace) => trace.check_config(loaded),
                 None => loaded,
             }
         });
         let own = [address, admin.as_ref().map(AdminListener::address)].into_iter().flatten();
-        let supervisor = Arc::new(Supervisor::start(config.clone(), plugins.own_addresses(own)).await?);
+        let mut started = config.clone();
+        started.wider_grants.get_or_insert(default_wider_grants);
+        let supervisor = Arc::new(Supervisor::start(started, plugins.own_addresses(own)).await?);
         let metrics = Metrics::new(supervisor.catalog());
         let server = server(config, &supervisor, &metrics)?;
         let ending = TransportShutdown::default();
@@ -257,6 +263,12 @@ impl App {
             std::future::pending().await
         }
     }
+}
+
+/// The time at which wider grants take effect, if the file doesn't say. A host that starts the gateway often lets its
+/// model edit files.
+fn default_wider_grants(serves_stdio: bool) -> WiderGrantsPolicy {
+    if serves_stdio { WiderGrantsPolicy::Wait } else { WiderGrantsPolicy::Live }
 }
 
 /// Starts recording messages.

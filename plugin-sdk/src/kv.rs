@@ -227,9 +227,7 @@ pub fn update_bytes(
 impl fmt::Display for KvError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotGranted => f.write_str(
-                "state isn't granted; `state = true` in `[plugins.<name>.allow]` of `gateway.toml` grants it",
-            ),
+            Self::NotGranted => f.write_str("state isn't granted; an operator can allow it"),
             Self::Full(reason) | Self::Other(reason) => f.write_str(reason),
             Self::Contended { key } => {
                 write!(f, "too many concurrent changes to `{key}`; try again")

@@ -63,8 +63,8 @@ pub struct Config {
     pub admin: Option<AdminConfig>,
     /// Settings for noticing changed files.
     pub watch: WatchConfig,
-    /// The time at which a wider grant takes effect.
-    pub wider_grants: WiderGrantsPolicy,
+    /// The time at which a wider grant takes effect. `None` if the file doesn't say.
+    pub wider_grants: Option<WiderGrantsPolicy>,
     /// True if the gateway starts only if all plugins can be loaded.
     pub require_all: bool,
     /// The time that lists and calls to unknown names wait for plugins that are being loaded after a start.

@@ -22,6 +22,7 @@ use self::hard_links::{
 };
 use self::mounts::MountTable;
 use self::system_directories::SystemDirectories;
+pub use self::system_directories::is_system_directory;
 use super::model::diagnostic::quoted;
 use super::read::ResolvedPath;
 use super::{Config, Diagnostic, DirGrant, DirMode, PluginConfig};

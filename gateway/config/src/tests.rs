@@ -87,7 +87,10 @@ fn reads_every_key() {
     } = config;
     assert_eq!(admin.unwrap().listen.to_string(), "[::1]:8932");
     assert_eq!(watch, WatchConfig { watches_files: false, poll_interval: Duration::from_millis(100) });
-    assert_eq!((wider_grants, require_all, stop_grace), (WiderGrantsPolicy::Wait, true, Duration::ZERO));
+    assert_eq!(
+        (wider_grants, require_all, stop_grace),
+        (Some(WiderGrantsPolicy::Wait), true, Duration::ZERO)
+    );
     assert_eq!(startup_wait, Duration::from_secs(5));
     assert_eq!(file, goldens_dir().join("gateway.toml"));
     assert_eq!(cache, goldens_dir().join("files/cache"));

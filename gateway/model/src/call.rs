@@ -19,7 +19,7 @@ mod grant_report;
 mod outcome;
 
 pub use error::{BusyReason, CallError, PluginError, PluginErrorDetail};
-pub use grant_report::{GrantEvent, GrantFix, GrantReport};
+pub use grant_report::{GrantEvent, GrantFix, GrantReport, OPERATOR_CAN_ALLOW};
 pub use outcome::{
     Completion, CompletionTarget, Content, EmbeddedResource, InputNeeded, InputRequest, MediaContent,
     Outcome, PromptMessage, PromptResult, ReadResult, ResourceBody, ResourceContents, TextContent,

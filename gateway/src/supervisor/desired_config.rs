@@ -181,7 +181,7 @@ impl DesiredConfig {
             logged_rejection: None,
             logged_warnings: None,
             needs_restart: Vec::new(),
-            wider_grants: config.wider_grants,
+            wider_grants: config.wider_grants.unwrap_or_default(),
             wider_grants_waits: false,
             watch: config.watch,
             stop_grace: config.stop_grace,

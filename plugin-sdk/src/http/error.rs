@@ -1,9 +1,7 @@
-//! Errors of HTTP requests. Messages explain the fix where there is one.
+//! Errors of HTTP requests. A message about a missing grant doesn't contain the line that grants it, because callers
+//! read it; the gateway logs that line.
 
 use std::fmt;
-use std::net::Ipv4Addr;
-
-use url::{Host, Url};
 
 /// An error of a request or its response.
 ///
@@ -145,15 +143,11 @@ impl fmt::Display for HttpError {
             Self::InvalidHeader { name, reason } => write!(f, "cannot send the header `{name}`: {reason}"),
             Self::NotGranted { method, origin } => write!(
                 f,
-                "this {method} request to `{origin}` isn't granted; `http = [{}]` in `[plugins.<name>.allow]` of \
-                 `gateway.toml` grants all requests to it{DENIED_HINT}",
-                grant(origin)
+                "the request {method} {origin} isn't granted; an operator can allow it{DENIED_HINT}"
             ),
-            Self::PrivateAddress { origin } => write!(
-                f,
-                "`{origin}` has no public address; to allow others, add `http = [{{ url = \"{origin}\", \
-                 networks = [\"…\"] }}]` with its network to `[plugins.<name>.allow]` of `gateway.toml`"
-            ),
+            Self::PrivateAddress { origin } => {
+                write!(f, "`{origin}` has no public address, and an operator must allow others")
+            }
             Self::Dns { origin, reason } => {
                 write!(f, "cannot resolve `{origin}`")?;
                 if reason.is_empty() { Ok(()) } else { write!(f, ": {reason}") }
@@ -169,8 +163,7 @@ impl fmt::Display for HttpError {
             }
             Self::TooManyRequests { origin } => write!(
                 f,
-                "too many concurrent requests to send another one to `{origin}`; the limit is `requests_at_once` in \
-                 `[plugins.<name>.limits]` of `gateway.toml`"
+                "too many concurrent requests to send another one to `{origin}` (`limits.requests_at_once`)"
             ),
             Self::Limit { origin, reason } => {
                 write!(f, "request to `{origin}` exceeded {reason}")
@@ -190,22 +183,3 @@ impl fmt::Display for HttpError {
 }
 
 impl std::error::Error for HttpError {}
-
-/// The grant of an origin. A non-public address needs its network, too.
-fn grant(origin: &str) -> String {
-    let url = Url::parse(origin).ok();
-    let networks = match url.as_ref().and_then(Url::host) {
-        Some(Host::Ipv4(ip)) if is_inner(ip) => format!("\"{ip}/32\""),
-        Some(Host::Ipv6(ip)) if (ip.segments()[0] & 0xe000) != 0x2000 => format!("\"{ip}/128\""),
-        Some(Host::Domain(name)) if name == "localhost" || name.ends_with(".localhost") => {
-            "\"127.0.0.0/8\", \"::1/128\"".to_owned()
-        }
-        Some(Host::Domain(_) | Host::Ipv4(_) | Host::Ipv6(_)) | None => return format!("\"{origin}\""),
-    };
-    format!("{{ url = \"{origin}\", networks = [{networks}] }}")
-}
-
-/// Returns `true` for private and loopback addresses. The gateway knows the other non-public ones.
-fn is_inner(ip: Ipv4Addr) -> bool {
-    ip.is_loopback() || ip.is_private() || ip.is_link_local() || ip.is_unspecified()
-}

@@ -210,7 +210,7 @@ fn reports_ungranted_undeclared_and_invalid_questions() {
     let mut stdio = initialized_client(&workspace, "2025-11-25", json!({ "sampling": {} }));
     let not_granted = stdio.call("zoo_ask_name", json!({}));
     assert_eq!(not_granted["result"]["isError"], true);
-    let line = "add `client = [\"elicitation\"]` to `[plugins.zoo.allow]`";
+    let line = "asking the client for elicitation is not granted; an operator can allow it";
     assert!(text(&not_granted).contains(line), "{not_granted}");
     let prompt = stdio.request_and_wait("prompts/get", json!({ "name": "zoo_asking_prompt" }));
     assert_eq!(prompt["error"]["code"], -32603, "{prompt}");

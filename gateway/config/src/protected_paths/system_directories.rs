@@ -49,6 +49,14 @@ const SYSTEM_DIRECTORIES: &[&str] = &[
 /// Certificate stores outside the directories above. openSUSE's is in `/var/lib`.
 const CERTIFICATE_STORES: &[&str] = &["/var/lib/ca-certificates", "/var/ssl", "/opt/etc/ssl"];
 
+/// True if the path is in a directory of the system or contains one. It is compared as written, without access to the
+/// file system. No message suggests to make such a directory writable.
+#[must_use]
+pub fn is_system_directory(path: &Path) -> bool {
+    let mut all = SYSTEM_DIRECTORIES.iter().chain(CERTIFICATE_STORES).map(Path::new);
+    all.any(|system| path.starts_with(system) || system.starts_with(path))
+}
+
 /// A directory or file of the system.
 struct SystemPath {
     /// Its description, for messages.

@@ -47,7 +47,8 @@ impl Default for WatchConfig {
     }
 }
 
-/// The time at which a wider grant takes effect.
+/// The time at which a wider grant takes effect. For `serve --stdio`, the default is [`Self::Wait`]: the host's model
+/// can often edit files, and could otherwise grant itself access.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum WiderGrantsPolicy {
     /// Immediately, like any other change.
@@ -75,11 +76,14 @@ pub(crate) fn read_watch(reader: &mut ConfigReader<'_>, gateway: &TomlTable<'_>)
     }
 }
 
-pub(crate) fn read_wider_grants(reader: &mut ConfigReader<'_>, gateway: &TomlTable<'_>) -> WiderGrantsPolicy {
-    let written = reader.string(gateway, "wider_grants");
-    match written.as_ref().map(|text| text.text.as_str()) {
-        Some("wait") => WiderGrantsPolicy::Wait,
-        Some(_) | None => WiderGrantsPolicy::Live, // any other word was reported
+pub(crate) fn read_wider_grants(
+    reader: &mut ConfigReader<'_>,
+    gateway: &TomlTable<'_>,
+) -> Option<WiderGrantsPolicy> {
+    match reader.string(gateway, "wider_grants")?.text.as_str() {
+        "live" => Some(WiderGrantsPolicy::Live),
+        "wait" => Some(WiderGrantsPolicy::Wait),
+        _ => None, // was reported
     }
 }
 

@@ -95,12 +95,12 @@ pub static GATEWAY: &[Key] = &[
         "The interval at which every file is polled while `watch` is on, from 100ms to an hour. Most changes are \
          noticed immediately; polling is for file systems that don't report changes.",
     ),
-    optional(
+    key(
         "wider_grants",
         ValueKind::OneOf(&["live", "wait"]),
-        "\"live\"",
-        "When wider grants in this file take effect. `live`: immediately. `wait`: on SIGHUP or a \
-         reload request at the admin listener. Changing `wait` back to `live` needs a reload request too.",
+        "When wider grants in this file take effect. `live`: immediately. `wait`: on SIGHUP, a reload request at the \
+         admin listener, or the next start. The default is `wait` for `serve --stdio`, whose host may have a model that \
+         edits files, and `live` otherwise. Changing `wait` back to `live` needs a reload request too.",
     ),
     optional(
         "require_all",

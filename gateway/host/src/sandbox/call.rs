@@ -498,7 +498,7 @@ impl Sandbox {
 }
 
 /// Reports lookups without a grant, and appends the note about a missing grant to a failed answer, unless the answer
-/// already shows the same line.
+/// already names the same access.
 fn report_missing_grants<T: FailureText>(state: &StoreState, answer: &mut T) {
     if !answer.is_failure() {
         state.files_state().report_ungranted_lookup(LookupOutcome::Succeeded);
@@ -506,7 +506,7 @@ fn report_missing_grants<T: FailureText>(state: &StoreState, answer: &mut T) {
     }
     state.files_state().report_ungranted_lookup(LookupOutcome::Failed);
     if let Some(note) = state.audit().caller_note()
-        && !note.fix.as_ref().is_some_and(|fix| answer.mentions(fix))
+        && !note.wanted.as_ref().is_some_and(|wanted| answer.mentions(wanted))
     {
         answer.append_note(&note.text);
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use moongate_model::call::{GrantEvent, GrantFix, GrantReport};
+use moongate_model::call::{GrantEvent, GrantFix, GrantReport, OPERATOR_CAN_ALLOW};
 use moongate_model::names::PluginId;
 
 use crate::diagnostics::log_once::{FirstTime, LogOnce};
@@ -104,8 +104,8 @@ pub(crate) struct GrantAudit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CallerNote {
     pub(crate) text: String,
-    /// The line that grants it, in backticks. A guest that already shows it needs no note.
-    pub(crate) fix: Option<String>,
+    /// The requested access. A guest that already names it needs no note.
+    pub(crate) wanted: Option<String>,
 }
 
 /// Access that a call requested and that isn't granted.
@@ -113,7 +113,7 @@ pub(crate) struct CallerNote {
 pub(crate) struct MissingGrant {
     /// A noun, such as `GET https://example.com`, or an infinitive with `to`.
     pub(crate) wanted: String,
-    /// `None` if it can't be granted.
+    /// `None` if it can't be granted, or isn't suggested because it would make a system directory writable.
     pub(crate) fix: Option<GrantFix>,
 }
 
@@ -212,18 +212,16 @@ impl GrantAudit {
         self.note_missing(missing);
     }
 
-    /// Reports a missing grant to the caller as well, if the call fails. `shown_fix` is the line that grants it, unless
-    /// the line reveals something that is for the operator only.
-    pub(crate) fn report_missing_to_caller(&self, missing: &MissingGrant, shown_fix: Option<&str>) {
+    /// Reports a missing grant to the caller as well, if the call fails. The caller doesn't learn the line that grants
+    /// it: a model that can edit files could add it.
+    pub(crate) fn report_missing_to_caller(&self, missing: &MissingGrant) {
         let plugin = &self.plugin;
-        let fix = shown_fix.filter(|fix| is_unchanged_by_cleaning(fix)).map(|fix| format!("`{fix}`"));
-        let how = match &fix {
-            Some(fix) => format!("to allow it, add {fix} to `[plugins.{plugin}.allow]` in `gateway.toml`"),
-            None => "the gateway's log shows the line that allows it".to_owned(),
-        };
-        let text = format!("plugin `{plugin}` {}; {how}", denied(&missing.wanted()));
+        let wanted = missing.wanted();
+        let text = format!("plugin `{plugin}` {}; {OPERATOR_CAN_ALLOW}", denied(&wanted));
         let mut note = self.caller_note.lock().unwrap_or_else(PoisonError::into_inner);
-        note.get_or_insert(CallerNote { text, fix });
+        // A guest doesn't know the remark in parentheses.
+        let wanted = wanted.split(" (").next().map(str::to_owned);
+        note.get_or_insert(CallerNote { text, wanted });
         drop(note);
         self.report_missing(missing);
     }
@@ -238,7 +236,7 @@ impl GrantAudit {
             names => format!("the granted directories {} can't be opened", names.join(", ")),
         };
         let mut note = self.caller_note.lock().unwrap_or_else(PoisonError::into_inner);
-        note.get_or_insert(CallerNote { text, fix: None });
+        note.get_or_insert(CallerNote { text, wanted: None });
         true
     }
 
@@ -285,9 +283,11 @@ impl GrantAudit {
                     %plugin,
                     "plugin `{plugin}` {denied}; the line that allows it is too long to show"
                 ),
-                (None, None) => {
-                    tracing::warn!(target: GRANTS_TARGET, %plugin, "plugin `{plugin}` {denied}, which can't be allowed");
-                }
+                (None, None) => tracing::warn!(
+                    target: GRANTS_TARGET,
+                    %plugin,
+                    "plugin `{plugin}` {denied}; no line is suggested that allows it"
+                ),
             },
         }
     }

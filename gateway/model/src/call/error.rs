@@ -40,7 +40,7 @@ pub enum CallError {
     /// The plugin's answer is invalid.
     #[error("invalid answer: {0}")]
     InvalidOutput(String),
-    /// The plugin requested a client feature that isn't granted. The message says which, and how to grant it.
+    /// The plugin requested a client feature that isn't granted. The message says which.
     #[error("{0}")]
     NotGranted(String),
     /// A granted directory can't be opened. The message says which.

@@ -6,6 +6,10 @@ use std::sync::{Mutex, PoisonError};
 /// The maximum number of distinct entries. A guest can request something new each time.
 const MAX_GRANT_EVENTS: usize = 256;
 
+/// The end of each message to a caller about a missing grant. The line that grants it is for the log, `check` and
+/// `--explain` only: a model that reads it, and can edit files, could add it.
+pub const OPERATOR_CAN_ALLOW: &str = "an operator can allow it";
+
 /// The grant report of one call. Everything that serves the call shares it, and it is read after the call.
 #[derive(Debug, Default)]
 pub struct GrantReport(Mutex<GrantReportEntries>);

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use crate::call::{
-    CallContext, CallError, Completion, Content, GrantEvent, GrantFix, InputNeeded, Outcome, PluginError,
-    PromptResult, ReadResult, ResourceBody, ResourceContents, ToolResult,
+    CallContext, CallError, Completion, Content, GrantEvent, GrantFix, InputNeeded, OPERATOR_CAN_ALLOW,
+    Outcome, PluginError, PromptResult, ReadResult, ResourceBody, ResourceContents, ToolResult,
 };
 use crate::catalog::{Catalog, CatalogPlugin, ToolEntry};
 use crate::names::ResourceUri;
@@ -175,8 +175,7 @@ pub(super) fn explain_missing_grant(
     if is_able { not_granted } else { error }
 }
 
-/// The error for a client feature that isn't granted. It is logged once and recorded, and names the line that grants
-/// it.
+/// The error for a client feature that isn't granted. It is logged once and recorded, with the line that grants it.
 fn missing_grant_error(
     catalog_plugin: &CatalogPlugin,
     context: &CallContext,
@@ -185,11 +184,10 @@ fn missing_grant_error(
     let id = catalog_plugin.id();
     let word = feature.as_str();
     let grant_line = feature.suggest_grant();
-    let mut why = format!(
-        "asking the client for {word} is not granted; to allow it, add `{grant_line}` to `[plugins.{id}.allow]`"
-    );
+    let refused = format!("asking the client for {word} is not granted");
+    let mut why = format!("{refused}; {OPERATOR_CAN_ALLOW}");
     if catalog_plugin.is_first_ungranted_request(feature) {
-        tracing::warn!(plugin = %id, "{why}");
+        tracing::warn!(plugin = %id, "{refused}; to allow it, add `{grant_line}` to `[plugins.{id}.allow]`");
     }
     if let Some(grant_report) = &context.grant_report {
         let wanted = format!("to ask the client for {word}");

@@ -280,7 +280,7 @@ async fn questions_need_a_grant_and_distinct_keys() {
         (vec![ask("elicitation/create", "a"), ask("elicitation/create", "b")], None),
         (
             vec![ask("sampling/createMessage", "a")],
-            Some("add `client = [\"sampling\"]` to `[plugins.a.allow]`"),
+            Some("asking the client for sampling is not granted; an operator can allow it"),
         ),
         (vec![ask("elicitation/create", "a"), ask("elicitation/create", "a")], Some("two questions")),
         (vec![ask("elicitation/complete", "a")], Some("unsupported question")),
@@ -308,11 +308,7 @@ async fn missing_capability_names_the_missing_grant() {
     let lacks = || CallError::Refused(PluginError::MissingCapability(vec!["sampling.tools".to_owned()]));
     let client = |has: Value| Capabilities::new(Json::from_value(&has));
     for (granted, has, expected) in [
-        (
-            false,
-            json!({ "sampling": {} }),
-            "is not granted; to allow it, add `client = [\"sampling\"]` to `[plugins.a.allow]`",
-        ),
+        (false, json!({ "sampling": {} }), "is not granted; an operator can allow it"),
         (false, json!({}), "the client doesn't support: sampling.tools"),
         (true, json!({ "sampling": {} }), "the client doesn't support: sampling.tools"),
     ] {

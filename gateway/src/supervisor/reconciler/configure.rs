@@ -155,11 +155,12 @@ impl Reconciler {
             changes.lines.extend(line);
             desired.needs_restart = needs_restart;
         }
-        let wider_grants = next_policy(desired.wider_grants, config.wider_grants, read.request.is_some());
-        if wider_grants != config.wider_grants && !desired.wider_grants_waits {
+        let in_file = config.wider_grants.unwrap_or_default();
+        let wider_grants = next_policy(desired.wider_grants, in_file, read.request.is_some());
+        if wider_grants != in_file && !desired.wider_grants_waits {
             tracing::warn!("`wider_grants` was loosened; the change waits for a reload request");
         }
-        desired.wider_grants_waits = wider_grants != config.wider_grants;
+        desired.wider_grants_waits = wider_grants != in_file;
         if wider_grants != desired.wider_grants {
             changes.lines.push("`gateway.wider_grants`".to_owned());
         }

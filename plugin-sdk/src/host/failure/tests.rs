@@ -11,12 +11,11 @@ fn message(code: &ErrorCode) -> String {
 }
 
 #[test]
-fn names_the_setting_to_change() {
-    let denied = "this GET request to `https://a.example` isn't granted; `http = [\"https://a.example\"]` in \
-                  `[plugins.<name>.allow]` of `gateway.toml` grants all requests to it";
+fn names_the_refusal_and_the_limit() {
+    let denied = "the request GET https://a.example isn't granted; an operator can allow it";
     assert!(message(&ErrorCode::HttpRequestDenied).starts_with(denied));
-    assert!(message(&ErrorCode::DestinationIpProhibited).contains("networks = "));
-    assert!(message(&ErrorCode::ConnectionLimitReached).contains("`requests_at_once`"));
+    assert!(message(&ErrorCode::DestinationIpProhibited).contains("no public address"));
+    assert!(message(&ErrorCode::ConnectionLimitReached).contains("`limits.requests_at_once`"));
     assert!(message(&ErrorCode::HttpRequestBodySize(None)).contains("`limits.sent`"));
     assert!(message(&ErrorCode::HttpResponseBodySize(Some(3))).contains("`limits.received`"));
 }

@@ -127,11 +127,15 @@ fn reports_a_denied_request_to_caller_and_operator() {
         assert_eq!(answer["result"]["isError"], true, "{answer}");
         let content = answer["result"]["content"].as_array().unwrap();
         let texts: Vec<_> = content.iter().filter_map(|block| block["text"].as_str()).collect();
-        assert_eq!(texts.join("\n").matches(&format!("`{line}`")).count(), 1, "{answer}");
+        let all = texts.join("\n");
+        assert_eq!(
+            all.matches(&format!("{wanted} ")).count() + all.matches(&format!("{wanted};")).count(),
+            1,
+            "{answer}"
+        );
+        assert!(all.contains("an operator can allow it") && !shows_a_grant(&answer), "{answer}");
         if !granted.is_empty() {
-            let sentence = format!(
-                "moongate: plugin `fetch` was denied {wanted}; to allow it, add `{line}` to `[plugins.fetch.allow]` in `gateway.toml`"
-            );
+            let sentence = format!("moongate: plugin `fetch` was denied {wanted}; an operator can allow it");
             assert_eq!(texts.last(), Some(&&*sentence), "{answer}");
         }
         let (_, _, log) = stdio.finish();
@@ -151,8 +155,7 @@ fn hides_networks_of_other_grants_from_callers() {
     let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let answer = stdio.call("fetch_fetch", json!({ "url": "https://inner.example/a/b" }));
     let texts = answer["result"]["content"].to_string();
-    let sentence =
-        "was denied GET https://inner.example/robots.txt; the gateway's log shows the line that allows it";
+    let sentence = "was denied GET https://inner.example/robots.txt; an operator can allow it";
     assert!(texts.contains(sentence) && !texts.contains("10.1.2"), "{texts}");
     let (_, _, log) = stdio.finish();
     assert!(
@@ -164,8 +167,9 @@ fn hides_networks_of_other_grants_from_callers() {
 #[test]
 fn reports_missing_grant_and_capability_of_a_question() {
     let workspace = zoo("");
-    let why = "asking the client for elicitation is not granted; to allow it, add `client = [\"elicitation\"]` to \
-               `[plugins.zoo.allow]`";
+    let why = "asking the client for elicitation is not granted; an operator can allow it";
+    let logged = "asking the client for elicitation is not granted; to allow it, add `client = [\"elicitation\"]` to \
+                  `[plugins.zoo.allow]`";
     let stderr = explained(&workspace, "zoo_ask_name", &json!({}));
     assert!(stderr.contains(&format!("error: plugin `zoo`: {why}\n")), "{stderr}");
     let lacked = "missing\n  to ask the client for elicitation\nto allow it, add to gateway.toml (extend existing lists):\n  [plugins.zoo.allow]\n  client = [\"elicitation\"]\n";
@@ -174,5 +178,65 @@ fn reports_missing_grant_and_capability_of_a_question() {
     let answer = stdio.call("zoo_ask_name", json!({}));
     assert_eq!(text(&answer), format!("plugin `zoo`: {why}, but this client doesn't offer elicitation"));
     let (_, _, log) = stdio.finish();
-    assert!(log.contains(why), "{log}");
+    assert!(log.contains(logged), "{log}");
+}
+
+/// Reports whether an answer contains a part of a line that grants something, or names the file with the grants.
+fn shows_a_grant(answer: &Value) -> bool {
+    let text = answer.to_string().replace("\\\"", "\"");
+    [
+        "gateway.toml",
+        ".allow]",
+        "http = [",
+        "dirs = [",
+        "env = [",
+        "client = [",
+        "state = true",
+        "networks = ",
+    ]
+    .iter()
+    .any(|part| text.contains(part))
+}
+
+/// A model that can edit files could add a line that it reads in an answer.
+#[test]
+fn callers_never_read_a_line_that_grants_something() {
+    let workspace = Workspace::new(
+        "[plugins.zoo]\nsource = \"@zoo@\"\nlimits = { requests = 1 }\n[plugins.zoo.allow]\n\
+         dirs = [{ host = \"notes\", guest = \"/notes\" }, { host = \"/etc\", guest = \"/settings\" }]\n\
+         [plugins.stateful]\nsource = \"@stateful@\"\n[plugins.memory]\nsource = \"@memory@\"\n\
+         [plugins.fetch]\nsource = \"@fetch@\"\nallow.http = [\"http://localhost:9\"]\n",
+    );
+    workspace.write("notes/a.txt", "hello");
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    stdio.request_and_wait("logging/setLevel", json!({ "level": "debug" }));
+    let requests = [
+        ("tools/call", "zoo_need_file", json!({ "path": "/etc/passwd", "named": true })),
+        ("tools/call", "zoo_need_file", json!({ "path": "/settings/passwd", "named": true })),
+        ("tools/call", "zoo_write_file", json!({ "path": "/settings/moongate-test", "text": "x" })),
+        ("tools/call", "zoo_write_file", json!({ "path": "/notes/a.txt", "text": "x" })),
+        ("tools/call", "zoo_http_request", json!({ "url": "https://moongate.example/", "method": "GET" })),
+        ("tools/call", "zoo_http_request", json!({ "url": "http://10.0.0.1/", "method": "GET" })),
+        ("tools/call", "zoo_ask_name", json!({})),
+        ("tools/call", "zoo_echo_context", json!({})),
+        ("prompts/get", "zoo_asking_prompt", json!({})),
+        ("tools/call", "stateful_set", json!({ "key": "a", "value": "b" })),
+        ("tools/call", "memory_read_graph", json!({})),
+        ("tools/call", "fetch_fetch", json!({ "url": "https://moongate.example/" })),
+        ("tools/call", "fetch_fetch", json!({ "url": "http://localhost:9/" })),
+        ("tools/call", "fetch_fetch", json!({ "url": "http://10.0.0.1/" })),
+    ];
+    for (method, name, arguments) in requests {
+        let answer = stdio.request_and_wait(method, json!({ "name": name, "arguments": arguments }));
+        assert!(!shows_a_grant(&answer), "{name}: {answer}");
+    }
+    let (messages, _, log) = stdio.finish();
+    for message in &messages {
+        assert!(!shows_a_grant(message), "{message}");
+    }
+    // The operator reads the lines, but none for a system directory.
+    let lines = "to `[plugins.zoo.allow]`";
+    assert!(log.contains(lines) && log.contains("no line is suggested"), "{log}");
+    let suggests_etc = |line: &str| line.contains("to allow it") && line.contains("\"/etc");
+    assert!(!log.replace("\\\"", "\"").lines().any(suggests_etc), "{log}");
 }

@@ -16,7 +16,7 @@ fn exceeded_request_limits_are_errors_for_the_plugin() {
     let mut call =
         |tool: &str, arguments: Value| text(&stdio.call(&format!("zoo_{tool}"), arguments)).to_owned();
     let many = call("http_many", json!({ "url": remote.url("/hello") }));
-    let all = "this call has used all its 5 requests; to allow more, raise `limits.requests`";
+    let all = "this call has used all its 5 requests (`limits.requests`)";
     assert!(many.starts_with("5 answered, then refused: InternalError(") && many.contains(all), "{many}");
     let at_once = call("http_at_once", json!({ "url": remote.url("/stall") }));
     assert_eq!(at_once, "3 open, then refused: ConnectionLimitReached");

@@ -4,6 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use moongate_config::protected_paths::is_system_directory;
 use moongate_config::{DirGrant, DirMode};
 use moongate_model::call::GrantFix;
 use wasmtime::Result;
@@ -98,13 +99,13 @@ impl FilesCtxView<'_> {
         }
         if matches!(&answer, Err(ErrorCode::NotPermitted)) {
             let grants = descriptors.iter().filter_map(|descriptor| self.grant(*descriptor));
-            for DirGrant { guest_path: guest, unresolved_host_path: named, .. } in
-                grants.filter(|grant| grant.mode == DirMode::ReadOnly)
-            {
+            for grant in grants.filter(|grant| grant.mode == DirMode::ReadOnly) {
+                let DirGrant { guest_path: guest, host_path, unresolved_host_path: named, .. } = grant;
+                let is_system = [host_path, named].into_iter().any(|path| is_system_directory(path));
                 let host = named.to_string_lossy().into_owned();
                 self.state.audit.report_missing(&MissingGrant {
                     wanted: format!("write access to `{guest}`"),
-                    fix: Some(GrantFix::ChangeDirectory { host, guest: guest.clone() }),
+                    fix: (!is_system).then(|| GrantFix::ChangeDirectory { host, guest: guest.clone() }),
                 });
             }
         }

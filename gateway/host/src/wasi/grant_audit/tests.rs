@@ -70,7 +70,7 @@ fn missing_grants_have_a_log_target_of_their_own() {
     }
     audit.report_limit("memory", "was denied more memory");
     let all = warnings.lines().join("\n");
-    assert!(all.contains("which can't be allowed") && all.contains("is missing more grants"), "{all}");
+    assert!(all.contains("no line is suggested") && all.contains("is missing more grants"), "{all}");
     let [limit] = &warnings.lines_without(GRANTS_TARGET)[..] else { panic!("{all}") };
     assert!(limit.contains("raise `memory` in `[plugins.greedy.limits]`"), "{limit}");
 }

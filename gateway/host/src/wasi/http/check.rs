@@ -39,8 +39,8 @@ pub(super) struct GrantedRequest<'g> {
 pub(super) enum RequestRefusal {
     /// The request is invalid, or no plugin is allowed to send it.
     Invalid(Error),
-    /// The request isn't granted. `shown_fix` is the line that grants it, unless the line reveals other grants.
-    NotGranted { missing: MissingGrant, shown_fix: Option<String> },
+    /// The request isn't granted.
+    NotGranted(MissingGrant),
     /// The request is granted, but its host has only non-public addresses.
     NotPublic(MissingGrant),
     /// The request would reach the gateway itself.
@@ -52,8 +52,8 @@ impl RequestRefusal {
     pub(super) fn report(self, audit: &GrantAudit) -> Error {
         let (missing, error) = match self {
             Self::Invalid(error) => return error,
-            Self::NotGranted { missing, shown_fix } => {
-                audit.report_missing_to_caller(&missing, shown_fix.as_deref());
+            Self::NotGranted(missing) => {
+                audit.report_missing_to_caller(&missing);
                 return Error::HttpRequestDenied;
             }
             Self::NotPublic(missing) => (missing, Error::DestinationIpProhibited),
@@ -210,13 +210,7 @@ fn fix(config: &PluginConfig, target: &RequestTarget) -> String {
 }
 
 fn not_granted(config: &PluginConfig, target: &RequestTarget, wanted: String) -> RequestRefusal {
-    let fix = fix(config, target);
-    let origin = target.origin();
-    // The line repeats the networks that are already granted for the origin, which are for the operator only.
-    let reveals_networks =
-        config.allow.http.iter().any(|grant| grant.covers_origin(&origin) && !grant.networks.is_empty());
-    let shown_fix = (!reveals_networks).then(|| fix.clone());
-    RequestRefusal::NotGranted { shown_fix, missing: MissingGrant { wanted, fix: Some(GrantFix::Line(fix)) } }
+    RequestRefusal::NotGranted(MissingGrant { wanted, fix: Some(GrantFix::Line(fix(config, target))) })
 }
 
 fn gateway_listener(target: &RequestTarget, origin: &HttpOrigin) -> MissingGrant {

@@ -59,7 +59,7 @@ impl HttpQuota {
             );
             // Not the code above, which means that waiting helps.
             return Err(Error::InternalError(Some(format!(
-                "this call has used all its {requests} requests; to allow more, raise `limits.requests` in `gateway.toml`"
+                "this call has used all its {requests} requests (`limits.requests`)"
             ))));
         }
         Ok(RequestPermit { quota: Arc::clone(self), _concurrent: permit })

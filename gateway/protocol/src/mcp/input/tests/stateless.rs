@@ -369,9 +369,9 @@ async fn long_sampling_request_is_not_carried() {
 }
 
 #[tokio::test]
-async fn missing_grant_names_the_configuration_line() {
+async fn missing_grant_says_that_an_operator_can_allow_it() {
     let gateway = Gateway::granting(|_| {}, greets);
-    let line = "add `client = [\"elicitation\"]` to `[plugins.p.allow]`";
+    let line = "asking the client for elicitation is not granted; an operator can allow it";
     let result = gateway.call(&Client::stateless(), json!({})).await.unwrap();
     assert!(result["isError"] == true && text(&result).contains(line), "{result}");
     let prompt = json!({ "name": "p_ask" });
