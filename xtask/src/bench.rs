@@ -2,13 +2,13 @@
 //! need a quiet machine.
 //!
 //! The workspace `tests/bench` contains `axum-echo`, the floor, `rmcp-echo`, a native server, and `load`, the load generator;
-//! other peers come from registries. Every load is applied to every subject in turn, so that a slow moment of the machine
+//! other peers come from npm and PyPI. Every load is applied to every subject in turn, so that a slow moment of the machine
 //! affects all of them, and the results are medians of the rounds.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
@@ -20,12 +20,14 @@ mod binaries;
 mod chart;
 mod config;
 mod fairness;
+mod goals;
 mod inside;
 mod memory;
 mod page;
 mod peers;
 mod plots;
 mod poll;
+mod progress;
 mod ratios;
 mod reload;
 mod start;
@@ -34,7 +36,8 @@ mod table;
 mod throughput;
 
 use binaries::{Binaries, BuildProfile};
-use peers::{CompiledPeers, Peers};
+use peers::{PeerSelection, Peers};
+use progress::{Progress, clock};
 use subject::Programs;
 
 const HELP: &str = "\
@@ -43,24 +46,26 @@ Measures the gateway and its peers in one run; prints tables in Markdown, then o
 Usage: cargo xtask bench [part…] [options]
        cargo xtask bench plot FILE
        cargo xtask bench page FILE
+       cargo xtask bench goals FILE
 
 Parts (default: all of them):
-  throughput      calls per second and latency over HTTP and stdio, next to native servers and other gateways
+  throughput      calls per second and latency over HTTP and stdio, next to native servers
   start           starts with cached code and with an empty cache, and the memory of 1 to 1,000 plugins
-  fairness        calls of an honest client next to loops, large results, expensive checks and the compiler
+  fairness        calls of a well-behaved client next to loops, large results, expensive checks and the compiler
   memory          resident memory over very many calls, one in ten hostile; fails if it isn't flat
   reload          the cost of replacing a plugin
   all             all parts
 
 From the JSON of a run:
   plot FILE       draw the plots in `docs/plots`
-  page FILE       draw the plots and write `docs/performance.md`
+  page FILE       draw the plots, write `docs/performance.md`, and print the goals
+  goals FILE      print each performance goal with the figure of the run
 
 Options:
   --rounds N      measure every subject N times and report medians (default: 3)
   --seconds S     duration of each load after a warm-up (default: 1)
   --calls N       calls per transport of `memory` (default: 1000000)
-  --peers         install peers that must be compiled, which takes minutes (mcp-proxy, hyper-mcp)
+  --peers         also measure the TypeScript everything server and FastMCP, from npm and PyPI
   --json FILE     write the JSON to FILE after each part instead of printing it; other parts in FILE are kept
   --dev           use debug builds, to test the benchmark itself
   --no-build      use the existing builds
@@ -73,7 +78,7 @@ struct BenchOptions {
     rounds: usize,
     time: Duration,
     calls: u64,
-    peers: CompiledPeers,
+    peers: PeerSelection,
     json: Option<PathBuf>,
     build: BuildProfile,
     rebuild: Rebuild,
@@ -103,6 +108,18 @@ impl BenchPart {
             Self::Reload => "reload",
         }
     }
+
+    /// The duration on a quiet machine with two processors.
+    fn estimate(self, options: &BenchOptions) -> Duration {
+        let BenchOptions { rounds, time, calls, .. } = *options;
+        match self {
+            Self::Throughput => throughput::estimate(rounds, time),
+            Self::Start => start::estimate(rounds),
+            Self::Fairness => fairness::estimate(rounds, time),
+            Self::Memory => memory::estimate(calls),
+            Self::Reload => reload::estimate(rounds, time),
+        }
+    }
 }
 
 /// Build the binaries first?
@@ -127,6 +144,11 @@ pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
             let figures = read_figures(file)?;
             plots::write(project, &figures)?;
             page::write(project, &figures)?;
+            report::print(&goals::markdown(&figures));
+            return Ok(ExitCode::SUCCESS);
+        }
+        [verb, file] if verb == "goals" => {
+            report::print(&goals::markdown(&read_figures(file)?));
             return Ok(ExitCode::SUCCESS);
         }
         _ => {}
@@ -146,9 +168,10 @@ fn measure_and_print(project: &Project, options: &BenchOptions) -> Result<ExitCo
     if options.rebuild == Rebuild::Yes {
         binaries.build(project)?;
     }
-    let needs_peers =
-        options.parts.iter().any(|part| matches!(part, BenchPart::Throughput | BenchPart::Start));
-    let peers = if needs_peers { Peers::install(project, options.peers)? } else { Peers::default() };
+    let peers = match options.peers {
+        PeerSelection::FromRegistries => Peers::install(project),
+        PeerSelection::None => Peers::default(),
+    };
     let scratch = config::ScratchDirectory::new(project)?;
     let config = scratch.echo(&binaries)?;
     let programs = Programs { binaries: &binaries, peers: &peers, scratch: &scratch, config: &config };
@@ -161,16 +184,21 @@ fn measure_and_print(project: &Project, options: &BenchOptions) -> Result<ExitCo
         figures = add_to(read_figures(&path.display().to_string())?, &figures)?;
     }
     let mut failed = Vec::new();
+    let progress = Progress::start(options.parts.iter().map(|part| part.estimate(options)).sum());
     for part in &options.parts {
+        let start = Instant::now();
         figures["runs"][part.name()] = json!({
             "rounds": options.rounds,
             "seconds": options.time.as_secs_f64(),
+            "peers": options.peers == PeerSelection::FromRegistries,
             "load_before": load(),
         });
-        if let Err(error) = measure(*part, programs, options, &mut figures) {
+        if let Err(error) = measure(*part, programs, options, &progress, &mut figures) {
             report::error(&format!("{}: {error:#}", part.name()));
             failed.push(part.name());
         }
+        figures["runs"][part.name()]["duration_s"] = json!(start.elapsed().as_secs());
+        progress.note(&format!("{} took {} min", part.name(), clock(start.elapsed())));
         if let Some(path) = &options.json {
             write_figures(path, &figures)?;
         }
@@ -207,26 +235,31 @@ fn measure(
     part: BenchPart,
     programs: Programs<'_>,
     options: &BenchOptions,
+    progress: &Progress,
     figures: &mut Value,
 ) -> Result<()> {
     let Programs { binaries, scratch, .. } = programs;
     let BenchOptions { rounds, time, calls, .. } = *options;
     figures[part.name()] = match part {
         BenchPart::Throughput => {
-            figures["inside"] = inside::measure(binaries)?;
-            throughput::all(programs, rounds, time)?
+            match inside::measure(binaries) {
+                Ok(inside) => figures["inside"] = inside,
+                Err(error) => report::error(&format!("{error:#}")),
+            }
+            throughput::all(programs, rounds, time, progress)?
         }
-        BenchPart::Start => start::all(programs, rounds)?,
-        BenchPart::Fairness => fairness::all(binaries, scratch, rounds, time)?,
-        BenchPart::Reload => reload::all(binaries, scratch, rounds, time)?,
-        BenchPart::Memory => {
-            let memory = memory::all(binaries, scratch, calls)?;
-            figures["memory"] = memory.clone();
-            memory::ensure_flat(&memory)?;
-            memory
-        }
+        BenchPart::Start => start::all(programs, rounds, progress)?,
+        BenchPart::Fairness => fairness::all(binaries, scratch, rounds, time, progress)?,
+        BenchPart::Reload => reload::all(binaries, scratch, rounds, time, progress)?,
+        BenchPart::Memory => memory::all(binaries, scratch, calls, progress)?,
     };
-    Ok(())
+    // The figures are kept even if they show a failure.
+    let found = &figures[part.name()];
+    match part {
+        BenchPart::Throughput => throughput::ensure_complete(found),
+        BenchPart::Memory => memory::ensure_flat(found),
+        BenchPart::Start | BenchPart::Fairness | BenchPart::Reload => Ok(()),
+    }
 }
 
 /// The machine's processors, memory and kernel, as far as known.
@@ -258,7 +291,7 @@ fn parse_options(rest: &[String]) -> Result<BenchOptions> {
         rounds: 3,
         time: Duration::from_secs(1),
         calls: 1_000_000,
-        peers: CompiledPeers::UseInstalled,
+        peers: PeerSelection::None,
         json: None,
         build: BuildProfile::Release,
         rebuild: Rebuild::Yes,
@@ -273,7 +306,7 @@ fn parse_options(rest: &[String]) -> Result<BenchOptions> {
                 options.time = time.context("invalid `--seconds`")?;
             }
             "--calls" => options.calls = number(word, value()?)?,
-            "--peers" => options.peers = CompiledPeers::Install,
+            "--peers" => options.peers = PeerSelection::FromRegistries,
             "--json" => options.json = Some(value()?.into()),
             "--dev" => options.build = BuildProfile::Dev,
             "--no-build" => options.rebuild = Rebuild::No,

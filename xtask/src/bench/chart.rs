@@ -24,7 +24,7 @@ const TITLE_BASELINE: f64 = 32.0;
 /// The baseline of the text below the title.
 const SUBTITLE_BASELINE: f64 = 52.0;
 
-/// The colours. The classes `c0` to `c6` are for lines, `own`, `native` and `gateway` for bars.
+/// The colours. The classes `c0` to `c6` are for lines, `own` and `native` for bars.
 const STYLE: &str = "\
 .page { fill: #ffffff }
 text { font: 13px system-ui, -apple-system, 'Segoe UI', 'Liberation Sans', 'DejaVu Sans', sans-serif; fill: #1f2328 }
@@ -36,7 +36,6 @@ text { font: 13px system-ui, -apple-system, 'Segoe UI', 'Liberation Sans', 'Deja
 .grid { stroke: #d1d9e0; stroke-width: 1 }
 .own { fill: #0969da }
 .native { fill: #818b98 }
-.gateway { fill: #bf8700 }
 .line { fill: none; stroke-width: 2.2; stroke-linejoin: round }
 .dashed { stroke-dasharray: 5 4; stroke-width: 1.6 }
 .line { stroke: currentColor }
@@ -50,7 +49,6 @@ text { font: 13px system-ui, -apple-system, 'Segoe UI', 'Liberation Sans', 'Deja
   .grid { stroke: #3d444d }
   .own { fill: #4493f8 }
   .native { fill: #656c76 }
-  .gateway { fill: #d29922 }
   .c0 { color: #4493f8 } .c1 { color: #9198a1 } .c2 { color: #f778ba } .c3 { color: #3fb950 }
   .c4 { color: #f0883e } .c5 { color: #ab7df8 } .c6 { color: #e3b341 }
 }

@@ -49,11 +49,9 @@ impl ScratchDirectory {
         self.directory.join("cache")
     }
 
-    /// A configuration with the zoo, whose tool `echo` has no prefix.
+    /// A configuration with the plugin `echo`, whose only tool has no prefix.
     pub(super) fn echo(&self, binaries: &Binaries) -> Result<PathBuf> {
-        let source = binaries.dist.join("zoo.wasm");
-        let plugin = format!("[plugins.zoo]\nsource = {}\nprefix = \"\"\n", quoted(&source));
-        self.write("echo.toml", &plugin)
+        self.write("echo.toml", &honest(binaries))
     }
 
     /// A configuration with several copies of the plugin `time`.
@@ -66,13 +64,10 @@ impl ScratchDirectory {
         self.write(&format!("time-{copies}.toml"), &plugins)
     }
 
-    /// A configuration with the plugin in a file, which has the tool `version`, and the zoo, both without a prefix.
+    /// A configuration with the plugin in a file, which has the tool `version`, and the plugin `echo`, both without a prefix.
     pub(super) fn replaced(&self, binaries: &Binaries, name: &str, file: &Path) -> Result<PathBuf> {
-        let file = quoted(file);
-        let zoo = quoted(&binaries.dist.join("zoo.wasm"));
-        let plugins = format!(
-            "[plugins.replaced]\nsource = {file}\nprefix = \"\"\n\n[plugins.zoo]\nsource = {zoo}\nprefix = \"\"\n"
-        );
+        let plugins =
+            format!("[plugins.replaced]\nsource = {}\nprefix = \"\"\n\n{}", quoted(file), honest(binaries));
         self.write(&format!("{name}.toml"), &plugins)
     }
 
@@ -101,19 +96,18 @@ impl ScratchDirectory {
         self.directory.join("first-start-cache")
     }
 
-    /// A configuration with a plugin that has only the tool `echo`, and the zoo with low limits, so that hostile calls end
-    /// soon.
+    /// A configuration with the plugin `echo`, and the zoo with low limits, so that hostile calls end soon.
     pub(super) fn memory(&self, binaries: &Binaries) -> Result<PathBuf> {
         let zoo = quoted(&binaries.dist.join("zoo.wasm"));
         let plugins = format!(
-            "[plugins.honest]\nsource = {zoo}\nprefix = \"\"\ntools.allow = [\"echo\"]\n\n\
-             [plugins.zoo]\nsource = {zoo}\nuris = [\"zoo://\"]\n\n\
-             [plugins.zoo.limits]\ncpu_time = \"10ms\"\nmemory = \"8MiB\"\nhandles = 200\n"
+            "{}[plugins.zoo]\nsource = {zoo}\nuris = [\"zoo://\"]\n\n\
+             [plugins.zoo.limits]\ncpu_time = \"10ms\"\nmemory = \"8MiB\"\nhandles = 200\n",
+            honest(binaries)
         );
         self.write("memory.toml", &plugins)
     }
 
-    /// A configuration with a plugin that has only the tool `echo`, and the plugins of its neighbours.
+    /// A configuration with the plugin `echo`, and the plugins of its neighbours.
     pub(super) fn fairness(&self, binaries: &Binaries) -> Result<(PathBuf, FairnessPlugins)> {
         let large = self.file("large.wasm");
         generate(binaries, &large, &["--functions", LARGE_PLUGIN_FUNCTIONS])?;
@@ -137,10 +131,8 @@ impl ScratchDirectory {
         generate(binaries, &listed, &flags)?;
 
         let zoo = quoted(&binaries.dist.join("zoo.wasm"));
-        let mut tables = format!(
-            "[plugins.honest]\nsource = {zoo}\nprefix = \"\"\ntools.allow = [\"echo\"]\n\n\
-             [plugins.zoo]\nsource = {zoo}\nuris = [\"zoo://\"]\n\n"
-        );
+        let mut tables =
+            format!("{}[plugins.zoo]\nsource = {zoo}\nuris = [\"zoo://\"]\n\n", honest(binaries));
         for (name, file) in [("large", &large), ("fill", &fill), ("check", &check), ("listed", &listed)] {
             write!(tables, "[plugins.{name}]\nsource = {}\n\n", quoted(file))?;
         }
@@ -188,6 +180,11 @@ fn generate(binaries: &Binaries, file: &Path, flags: &[&str]) -> Result<()> {
         bail!("can't generate `{}`", file.display());
     }
     Ok(())
+}
+
+/// The table of the plugin that the measured calls use. It has only the tool `echo`, like the other servers.
+fn honest(binaries: &Binaries) -> String {
+    format!("[plugins.honest]\nsource = {}\nprefix = \"\"\n\n", quoted(&binaries.dist.join("echo.wasm")))
 }
 
 /// A path as a TOML string.

@@ -19,8 +19,9 @@ use serde_json::{Value, json};
 use super::binaries::Binaries;
 use super::config::{FairnessPlugins, ScratchDirectory};
 use super::poll::call_request;
+use super::progress::Progress;
 use super::reload::add_unique_section;
-use super::subject::{Era, Subject, gateway};
+use super::subject::{Era, Subject, ready_gateway};
 use super::throughput::{median, run};
 use crate::report;
 use crate::server::Server;
@@ -43,7 +44,7 @@ enum CompilerState {
 
 /// The neighbours of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Neighbours {
+pub(super) enum Neighbours {
     Nobody,
     /// Guests that loop without end.
     Loops(usize),
@@ -71,9 +72,13 @@ impl Neighbours {
         Self::Compiler,
     ];
 
-    fn name(self) -> String {
+    /// The neighbours that must hardly be noticed.
+    pub(super) const WITH_GOAL: [Self; 3] = [Self::Loops(8), Self::LargeResults(16), Self::Compiler];
+
+    /// The name in the tables.
+    pub(super) fn name(self) -> String {
         match self {
-            Self::Nobody => "nobody".to_owned(),
+            Self::Nobody => "none".to_owned(),
             Self::Loops(1) => "1 looping guest".to_owned(),
             Self::Loops(count) => format!("{count} looping guests"),
             Self::LargeResults(count) => format!("{count} calls with results of 7 MB"),
@@ -144,22 +149,35 @@ pub(super) fn all(
     scratch: &ScratchDirectory,
     rounds: usize,
     time: Duration,
+    progress: &Progress,
 ) -> Result<Value> {
-    report::note("calls next to neighbours");
+    progress.note("neighbours: compiling their plugins");
     let bench = FairnessBench::start(binaries, scratch)?;
     let mut found: Vec<Vec<Value>> = Neighbours::ALL.map(|_| Vec::new()).into();
     for round in 0..rounds {
-        report::note(&format!("neighbours: round {} of {rounds}", round + 1));
+        progress.note(&format!("neighbours: round {} of {rounds}", round + 1));
         // Each round starts with another case.
         for turn in 0..Neighbours::ALL.len() {
             let at = (turn + round) % Neighbours::ALL.len();
             let neighbours = Neighbours::ALL[at];
-            let figures = bench.measure(neighbours, round, time);
-            found[at].push(figures.with_context(|| {
-                format!("next to {}; the gateway's log:\n{}", neighbours.name(), bench.server.log())
-            })?);
+            match bench.measure(neighbours, round, time) {
+                Ok(figures) => found[at].push(figures),
+                Err(error) => {
+                    let log = bench.server.log();
+                    report::error(&format!(
+                        "next to {}: {error:#}; the gateway's log:\n{log}",
+                        neighbours.name()
+                    ));
+                }
+            }
         }
     }
+    let is_missing = |(neighbours, all): (Neighbours, &Vec<Value>)| all.is_empty().then(|| neighbours.name());
+    let missing: Vec<String> = Neighbours::ALL.into_iter().zip(&found).filter_map(is_missing).collect();
+    if !missing.is_empty() {
+        report::error(&format!("not measured: p99 next to {}", missing.join(", ")));
+    }
+    ensure!(!found[0].is_empty(), "nothing to compare with");
     let middle = |all: &[Value], key: &str| median(all.iter().filter_map(|one| one[key].as_f64()).collect());
     let entry = |(neighbours, all): (Neighbours, &Vec<Value>)| {
         let mut entry = json!({ "neighbours": neighbours.name() });
@@ -171,15 +189,22 @@ pub(super) fn all(
     Ok(Neighbours::ALL.into_iter().zip(&found).map(entry).collect())
 }
 
+/// The duration of all cases.
+pub(super) fn estimate(rounds: usize, time: Duration) -> Duration {
+    let cases = Neighbours::ALL.len() as u32;
+    let compilation = Duration::from_secs(15);
+    2 * compilation
+        + rounds as u32 * (compilation + cases * (time + 2 * SETTLE_TIME + Duration::from_millis(400)))
+}
+
 impl<'a> FairnessBench<'a> {
     fn start(binaries: &'a Binaries, scratch: &ScratchDirectory) -> Result<Self> {
         let (config, plugins) = scratch.fairness(binaries)?;
-        drop(Server::start(gateway(binaries, &config, &[]))?); // compiles if nothing is cached
         let words = scratch.file("words.json");
         fs::write(&words, expensive_words().to_string())?;
         let result_size = scratch.file("result-size.json");
         fs::write(&result_size, json!({ "bytes": 7_000_000 }).to_string())?;
-        let server = Server::start(gateway(binaries, &config, &[]))?;
+        let server = ready_gateway(binaries, &config)?;
         let large_component = fs::read(&plugins.large)?;
         Ok(Self { binaries, server, plugins, words, result_size, large_component })
     }

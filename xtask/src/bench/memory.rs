@@ -5,19 +5,22 @@
 
 use std::fs;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
 use super::binaries::Binaries;
 use super::config::{CACHE_VARIABLE, ScratchDirectory};
-use super::subject::{Era, gateway};
+use super::progress::Progress;
+use super::subject::{Era, gateway, ready_gateway};
 use super::throughput::{append, median};
-use crate::report;
-use crate::server::Server;
 
 /// Calls between two samples.
 const CALLS_PER_SAMPLE: u64 = 10_000;
+
+/// The calls per second, of which the hostile ones need most of the time.
+const CALLS_PER_SECOND: u64 = 5_000;
 
 /// Connections over HTTP, and calls in flight over stdio.
 const CALLS_AT_ONCE: &str = "8";
@@ -52,7 +55,12 @@ fn hostile_calls() -> Value {
 }
 
 /// The samples of each transport. A transport whose memory isn't flat is an error in its entry.
-pub(super) fn all(binaries: &Binaries, scratch: &ScratchDirectory, calls: u64) -> Result<Value> {
+pub(super) fn all(
+    binaries: &Binaries,
+    scratch: &ScratchDirectory,
+    calls: u64,
+    progress: &Progress,
+) -> Result<Value> {
     let config = scratch.memory(binaries)?;
     let hostile = scratch.file("hostile.json");
     fs::write(&hostile, hostile_calls().to_string()).context("can't write the hostile calls")?;
@@ -71,17 +79,22 @@ pub(super) fn all(binaries: &Binaries, scratch: &ScratchDirectory, calls: u64) -
         command.arg("--hostile").arg(&hostile);
         command
     };
-    report::note(&format!("memory over {calls} calls over HTTP"));
-    let server = Server::start(gateway(binaries, &config, &[]))?;
+    progress.note(&format!("memory over {calls} calls over HTTP"));
+    let server = ready_gateway(binaries, &config)?;
     let mut over_http = soak("--connections");
     over_http.args(["--url", &server.url, "--pid", &server.pid().to_string()]);
     let http = run_live(&mut over_http).with_context(|| format!("the gateway's log:\n{}", server.log()))?;
     drop(server);
-    report::note(&format!("memory over {calls} calls over stdio"));
+    progress.note(&format!("memory over {calls} calls over stdio"));
     let mut over_stdio = soak("--window");
     append(over_stdio.arg("--"), &gateway(binaries, &config, &["--stdio"]));
     let stdio = run_live(&mut over_stdio)?;
     Ok(json!({ "calls": calls, "HTTP": http, "stdio": stdio }))
+}
+
+/// The duration of the calls over both transports.
+pub(super) fn estimate(calls: u64) -> Duration {
+    2 * Duration::from_secs(calls / CALLS_PER_SECOND)
 }
 
 /// Runs the load generator, whose stderr shows the progress.

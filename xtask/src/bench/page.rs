@@ -2,9 +2,10 @@
 
 use std::fs;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
+use super::goals;
 use super::table::{self, number, row, text};
 use crate::project::Project;
 use crate::report;
@@ -15,8 +16,31 @@ const TEMPLATE: &str = include_str!("page/performance.md");
 /// The page.
 const PAGE: &str = "docs/performance.md";
 
-/// The parts that the page shows.
-const PARTS: [&str; 5] = ["throughput", "start", "fairness", "memory", "reload"];
+/// The titles of the sections with figures, and the parts that measure them.
+const SECTIONS: [(&str, &str); 6] = [
+    ("Throughput", "throughput"),
+    ("Latency under load", "throughput"),
+    ("Start", "start"),
+    ("Neighbours", "fairness"),
+    ("Memory", "memory"),
+    ("Replacing a plugin", "reload"),
+];
+
+/// The servers next to the gateway: the start of their names in the figures, their versions, and what they are.
+const SERVERS: [[&str; 3]; 4] = [
+    [
+        "axum",
+        "0.8",
+        "not an MCP server: parses the request and returns the text, the least that a server in Rust can do",
+    ],
+    [
+        "rmcp",
+        "3.11.0",
+        "the official Rust SDK, over HTTP without sessions and with JSON responses, its fastest mode",
+    ],
+    ["TypeScript everything server", "2026.8.31", "the official reference server on the TypeScript SDK"],
+    ["FastMCP", "4.2.3", "a Python framework, over HTTP without sessions and with JSON responses"],
+];
 
 /// Writes the page.
 pub(super) fn write(project: &Project, figures: &Value) -> Result<()> {
@@ -28,16 +52,12 @@ pub(super) fn write(project: &Project, figures: &Value) -> Result<()> {
 
 /// The page in Markdown.
 fn render(figures: &Value) -> Result<String> {
-    for part in PARTS {
-        if figures[part].is_null() {
-            bail!("the figures have no `{part}`; add it with `cargo xtask bench {part} --json FILE`");
-        }
-    }
     let mut reload = String::new();
     table::reload(&mut reload, &figures["reload"]);
-    let mut page = TEMPLATE.to_owned();
+    let mut page = measured_sections(figures);
     for (placeholder, value) in [
         ("machine", machine(figures)),
+        ("servers", servers(figures)),
         ("http", pivot(figures, "HTTP", &["calls_per_second"])),
         ("stdio", pivot(figures, "stdio", &["calls_per_second"])),
         ("latency", pivot(figures, "HTTP", &["p50_us", "p99_us"])),
@@ -45,11 +65,35 @@ fn render(figures: &Value) -> Result<String> {
         ("fairness", table::fairness(figures)),
         ("memory", table::memory(figures)),
         ("reload", reload),
+        ("throughput-command", goals::command(figures, "throughput")),
+        ("start-command", goals::command(figures, "start")),
+        ("fairness-command", goals::command(figures, "fairness")),
+        ("memory-command", goals::command(figures, "memory")),
+        ("reload-command", goals::command(figures, "reload")),
+        ("all-command", all_command(figures)),
+        ("minutes", number(Some(minutes(figures)), 0)),
     ] {
         page = page.replace(&format!("{{{{{placeholder}}}}}"), value.trim_end());
     }
     ensure!(!page.contains("{{"), "the template has an unknown placeholder");
     Ok(page)
+}
+
+/// The template without the sections of parts that weren't measured.
+fn measured_sections(figures: &Value) -> String {
+    let mut sections = TEMPLATE.split("\n## ");
+    let mut page = sections.next().unwrap_or_default().to_owned();
+    for section in sections {
+        let missing =
+            SECTIONS.iter().find(|(title, part)| section.starts_with(title) && figures[*part].is_null());
+        match missing {
+            Some((title, part)) => report::note(&format!(
+                "left out: {title}: the figures have no `{part}`; add it with `cargo xtask bench {part} --json FILE`"
+            )),
+            None => page.extend(["\n## ", section]),
+        }
+    }
+    page
 }
 
 /// The machine and the build, in a sentence.
@@ -68,8 +112,33 @@ fn machine(figures: &Value) -> String {
         number(memory, 0),
         machine["linux"].as_str().unwrap_or_default(),
         number(run("rounds"), 0),
-        number(run("seconds"), 0),
+        run("seconds").unwrap_or_default(),
     )
+}
+
+/// The other servers of the run, with their versions.
+fn servers(figures: &Value) -> String {
+    let mut out = String::new();
+    row(&mut out, &["server", "version", "description"].map(str::to_owned));
+    row(&mut out, &["---", "---", "---"].map(str::to_owned));
+    for server in SERVERS {
+        let mut entries = figures["throughput"].as_array().into_iter().flatten();
+        if entries.any(|entry| text(&entry["subject"]).starts_with(server[0])) {
+            row(&mut out, &server.map(str::to_owned));
+        }
+    }
+    out
+}
+
+/// The command that measures everything as in this run.
+fn all_command(figures: &Value) -> String {
+    format!("cargo xtask bench{} --json bench.json", goals::flags(&figures["runs"]["throughput"]))
+}
+
+/// The duration of the run.
+fn minutes(figures: &Value) -> f64 {
+    let runs = figures["runs"].as_object().into_iter().flatten();
+    (runs.filter_map(|(_, run)| run["duration_s"].as_f64()).sum::<f64>() / 60.0).ceil()
 }
 
 /// A row for each server and a column for each load of a transport; several figures of a cell are separated by slashes.

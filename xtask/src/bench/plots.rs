@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use super::chart::{Bar, BarChart, BarGroup, BarKind, LineChart, LineStyle, Scale, Series};
+use super::chart::{Bar, BarChart, BarGroup, BarKind, LineChart, LineStyle, Scale, Series, short};
 use super::table::{number, text};
 use crate::project::Project;
 use crate::report;
@@ -15,23 +15,17 @@ pub(super) const DIRECTORY: &str = "docs/plots";
 
 /// The loads of the plots, with several calls at once.
 const HTTP_LOADS: [&str; 4] = [
-    "HTTP, 100 B, 8 at once",
-    "HTTP, 100 B, 32 at once",
-    "HTTP, 64 KiB, 8 at once",
-    "HTTP, 64 KiB, 32 at once",
+    "HTTP, 100 B, 8 connections",
+    "HTTP, 100 B, 32 connections",
+    "HTTP, 64 KiB, 8 connections",
+    "HTTP, 64 KiB, 32 connections",
 ];
 
 const STDIO_LOADS: [&str; 2] = ["stdio, 100 B, 32 in flight", "stdio, 64 KiB, 32 in flight"];
 
-/// The subjects of the plot of latency. Another client hides the delays of ACT.
-const LATENCY_SUBJECTS: [&str; 6] = [
-    "moongate, 2025-11-25",
-    "axum, no MCP",
-    "rmcp, 2025-11-25",
-    "TypeScript everything server",
-    "FastMCP",
-    "ACT, acknowledged at once",
-];
+/// The subjects of the plot of latency.
+const LATENCY_SUBJECTS: [&str; 5] =
+    ["Moongate, 2025-11-25", "axum, no MCP", "rmcp, 2025-11-25", "TypeScript everything server", "FastMCP"];
 
 /// Draws the plots whose figures exist.
 pub(super) fn write(project: &Project, figures: &Value) -> Result<()> {
@@ -69,24 +63,29 @@ fn entries(list: &Value) -> impl Iterator<Item = &Value> + Clone {
 }
 
 fn kind(subject: &str) -> BarKind {
-    match subject.split([',', ' ']).next() {
-        Some("moongate") => BarKind::Own,
-        Some("ACT" | "mcp-proxy" | "hyper-mcp") => BarKind::Gateway,
-        _ => BarKind::Native,
-    }
+    if subject.starts_with("Moongate") { BarKind::Own } else { BarKind::Native }
 }
 
 fn throughput(figures: &Value, title: &str, loads: &[&str]) -> Option<String> {
     let group = |load: &&str| {
         let entries = entries(&figures["throughput"]).filter(|entry| entry["load"] == **load);
+        let rate = |subject: &Value| -> Option<f64> {
+            entries.clone().find(|entry| subject.is_string() && entry["subject"] == *subject)?["calls_per_second"]
+                .as_f64()
+        };
         let mut bars: Vec<Bar> = entries
+            .clone()
             .filter_map(|entry| {
                 let label = text(&entry["subject"]);
                 let cpu = entry["cpu_us_per_call"].as_f64();
-                let note = cpu
-                    .map_or_else(String::new, |cpu| format!("({} µs of CPU per call)", number(Some(cpu), 0)));
+                let value = entry["calls_per_second"].as_f64()?;
+                let mut note =
+                    cpu.map_or_else(String::new, |cpu| format!("({} µs of CPU per call)", short(cpu)));
+                if let Some(reference) = rate(&entry["reference"]) {
+                    note.push_str(&format!(" × {:.2} rmcp", value / reference));
+                }
                 let kind = kind(&label);
-                Some(Bar { label, value: entry["calls_per_second"].as_f64()?, note, kind })
+                Some(Bar { label, value, note, kind })
             })
             .collect();
         bars.sort_by(|a, b| b.value.total_cmp(&a.value));
@@ -107,9 +106,8 @@ fn latency(figures: &Value) -> Option<String> {
             });
             entries.filter_map(|entry| entry["width"].as_f64().zip(entry[key].as_f64())).collect()
         };
-        let name = subject.split(", acknowledged").next().unwrap_or(subject).to_owned();
         for (style, key) in [(LineStyle::Dashed, "p50_us"), (LineStyle::Plain, "p99_us")] {
-            series.push(Series { name: name.clone(), colour, style, points: points(key) });
+            series.push(Series { name: subject.to_owned(), colour, style, points: points(key) });
         }
     }
     series.retain(|series| !series.points.is_empty());
@@ -118,7 +116,7 @@ fn latency(figures: &Value) -> Option<String> {
         subtitle: "a call with 100 B of text on each connection; p99 solid, p50 dashed; less is better"
             .to_owned(),
         x_label: "connections, each with one call at a time".to_owned(),
-        y_label: "µs".to_owned(),
+        y_label: "latency in µs".to_owned(),
         x_scale: Scale::Logarithmic,
         y_scale: Scale::Logarithmic,
         x_ticks: vec![1.0, 8.0, 32.0, 128.0],
@@ -147,7 +145,7 @@ fn by_plugins(
     let chart = LineChart {
         title: title.to_owned(),
         subtitle: subtitle.to_owned(),
-        x_label: "plugins".to_owned(),
+        x_label: "number of plugins".to_owned(),
         y_label: unit.to_owned(),
         x_scale: Scale::Logarithmic,
         y_scale: Scale::Logarithmic,
@@ -158,16 +156,18 @@ fn by_plugins(
 }
 
 fn start(figures: &Value) -> Option<String> {
-    let lines =
-        [("complete list of tools", "complete_list_ms", 1.0), ("answer to initialize", "initialize_ms", 1.0)];
+    let lines = [
+        ("complete list of tools", "complete_list_ms", 1.0),
+        ("response to initialize", "initialize_ms", 1.0),
+    ];
     let subtitle = "from spawning the process, with cached code, over stdio; less is better";
-    by_plugins(figures, "Start by number of plugins", subtitle, "ms", &lines)
+    by_plugins(figures, "Start by number of plugins", subtitle, "time in ms", &lines)
 }
 
 fn start_memory(figures: &Value) -> Option<String> {
-    let lines = [("after the first list", "resident_kib", 1024.0)];
+    let lines = [("after the complete list", "resident_kib", 1024.0)];
     let subtitle = "resident memory with plugins that were never called; less is better";
-    by_plugins(figures, "Memory by number of plugins", subtitle, "MiB", &lines)
+    by_plugins(figures, "Memory by number of plugins", subtitle, "resident memory in MiB", &lines)
 }
 
 fn neighbours(figures: &Value) -> Option<String> {
@@ -175,13 +175,15 @@ fn neighbours(figures: &Value) -> Option<String> {
     let bar = |entry: &Value| {
         let p99 = entry["p99_us"].as_f64()?;
         let p50 = entry["p50_us"].as_f64().unwrap_or_default();
-        let note = format!("µs (× {:.2}; p50 {} µs)", p99 / alone, number(Some(p50), 0));
+        let note = format!("µs, × {:.2} (p50: {} µs)", p99 / alone, number(Some(p50), 0));
         Some(Bar { label: text(&entry["neighbours"]), value: p99, note, kind: BarKind::Own })
     };
     let bars = entries(&figures["fairness"]).filter_map(bar).collect();
     let chart = BarChart {
-        title: "Calls of an honest client next to neighbours".to_owned(),
-        subtitle: "p99 of a call with 100 B of text over HTTP, in µs; less is better".to_owned(),
+        title: "Latency of a well-behaved client next to neighbours".to_owned(),
+        subtitle:
+            "p99 of a call with 100 B of text over HTTP, × p99 without neighbours, and p50; less is better"
+                .to_owned(),
         groups: vec![BarGroup { label: String::new(), bars }],
     };
     Some(chart.draw())
@@ -199,8 +201,8 @@ fn memory(figures: &Value) -> Option<String> {
     let chart = LineChart {
         title: "Memory over many calls, one in ten hostile".to_owned(),
         subtitle: "resident memory after each 10,000 calls, with nothing in flight".to_owned(),
-        x_label: "calls".to_owned(),
-        y_label: "MiB".to_owned(),
+        x_label: "number of calls".to_owned(),
+        y_label: "resident memory in MiB".to_owned(),
         x_scale: Scale::Linear,
         y_scale: Scale::Linear,
         x_ticks: Vec::new(),

@@ -17,16 +17,16 @@ use serde_json::{Value, json};
 use super::binaries::Binaries;
 use super::config::ScratchDirectory;
 use super::poll::PollingClient;
-use super::subject::{Era, Subject, gateway};
+use super::progress::Progress;
+use super::subject::{Era, Subject, ready_gateway};
 use super::throughput::{median, run};
-use crate::report;
 use crate::server::Server;
 
 /// Replacements per round to measure the latency.
 const REPLACEMENTS_PER_ROUND: usize = 5;
 
 /// A replacement that takes longer hangs.
-const REPLACEMENT_TIMEOUT: Duration = Duration::from_secs(120);
+const REPLACEMENT_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The pause between two calls to the tool `version`.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
@@ -92,7 +92,7 @@ impl ReloadBench {
         }
         fs::write(&file, &components[0])?;
         let config = scratch.replaced(binaries, size.name(), &file)?;
-        let server = Server::start(gateway(binaries, &config, &[]))?;
+        let server = ready_gateway(binaries, &config)?;
         Ok(Self { server, file, components, count: 0 })
     }
 
@@ -136,16 +136,23 @@ pub(super) fn all(
     scratch: &ScratchDirectory,
     rounds: usize,
     time: Duration,
+    progress: &Progress,
 ) -> Result<Value> {
     let mut latency = Vec::new();
     let mut during_replacement = Vec::new();
     for size in PluginSize::ALL {
-        report::note(&format!("replacing a {} plugin", size.name()));
+        progress.note(&format!("replacing a {} plugin", size.name()));
         let mut bench = ReloadBench::start(binaries, scratch, size)?;
         latency.push(latencies(&mut bench, size, rounds)?);
         during_replacement.push(traffic(binaries, &mut bench, size, rounds, time)?);
     }
     Ok(json!({ "latency": latency, "during_replacement": during_replacement }))
+}
+
+/// The duration of all replacements.
+pub(super) fn estimate(rounds: usize, time: Duration) -> Duration {
+    let replacements = Duration::from_secs(12);
+    Duration::from_secs(10) + rounds as u32 * (replacements + 4 * (time + Duration::from_millis(400)))
 }
 
 /// The latency until the new code responds.

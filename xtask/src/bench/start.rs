@@ -4,47 +4,35 @@
 //! With cached code for several numbers of plugins, next to native servers; and with an empty cache for a set of Rust
 //! plugins and a Python plugin. Cached starts take turns in every round.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
 use super::binaries::Binaries;
 use super::config::ScratchDirectory;
-use super::subject::{Acknowledgement, Era, Programs, Subject, gateway};
+use super::progress::Progress;
+use super::subject::{Era, Programs, Subject, compiled_tools, gateway};
+use super::table::number;
 use super::throughput::{append, median, run};
 use crate::report;
 
 /// The numbers of plugins.
 const PLUGIN_COUNTS: [usize; 4] = [1, 25, 200, 1_000];
 
-/// The tools of the plugin `time`.
-const TOOLS_PER_PLUGIN: usize = 2;
-
 /// Starts per round with everything cached.
 const CACHED_STARTS: usize = 5;
 
 /// Other servers, whose starts are measured for comparison.
-const OTHER_SERVERS: [Subject; 5] = [
-    Subject::Rmcp(Era::Handshake),
-    Subject::Everything,
-    Subject::FastMcp,
-    Subject::Act(Acknowledgement::Delayed),
-    Subject::HyperMcp,
-];
+const OTHER_SERVERS: [Subject; 3] = [Subject::Rmcp(Era::Handshake), Subject::Everything, Subject::FastMcp];
 
-/// The Rust plugins of the first start, with the number of their tools.
+/// The Rust plugins of the first start.
 const RUST_PLUGINS: [&str; 5] = ["fetch", "filesystem", "memory", "sequential-thinking", "time"];
-
-/// The tools of the Rust plugins.
-const RUST_PLUGIN_TOOLS: usize = 27;
 
 /// The Python plugin of the first start.
 const PYTHON_PLUGIN: &str = "statistics";
-
-/// The tools of the Python plugin.
-const PYTHON_PLUGIN_TOOLS: usize = 3;
 
 /// A server to start.
 struct StartCase {
@@ -61,10 +49,17 @@ struct StartCase {
 impl StartCase {
     fn measure(&mut self, binaries: &Binaries, starts: usize) -> Result<()> {
         let mut command = Command::new(&binaries.load);
-        command.args(["cold", "--runs", &starts.to_string(), "--patience", "120"]);
+        command.args(["cold", "--runs", &starts.to_string(), "--patience", "300"]);
         command.args(["--tool", &self.tool, "--tools", &self.tools.to_string(), "--"]);
         self.rounds.push(run(append(&mut command, &self.command))?);
         Ok(())
+    }
+
+    /// A failure means that the case has a round less.
+    fn measure_or_report(&mut self, binaries: &Binaries, starts: usize) {
+        if let Err(error) = self.measure(binaries, starts) {
+            report::error(&format!("{}: {error:#}", self.name));
+        }
     }
 
     fn entry(&self) -> Value {
@@ -82,10 +77,11 @@ impl StartCase {
 }
 
 /// Measures all starts.
-pub(super) fn all(programs: Programs<'_>, rounds: usize) -> Result<Value> {
+pub(super) fn all(programs: Programs<'_>, rounds: usize, progress: &Progress) -> Result<Value> {
     let Programs { binaries, scratch, .. } = programs;
+    progress.note("starts: counting tools");
     let mut cases = cached_cases(programs)?;
-    // The first start compiles, and the others warm up the cache of the disk.
+    // Warms up the cache of the disk.
     let mut failed = Vec::new();
     for case in &mut cases {
         match case.measure(binaries, 1) {
@@ -99,20 +95,20 @@ pub(super) fn all(programs: Programs<'_>, rounds: usize) -> Result<Value> {
         cases.retain(|case| case.name != name);
     }
     for round in 0..rounds {
-        report::note(&format!("starts: round {} of {rounds}", round + 1));
+        progress.note(&format!("starts: round {} of {rounds}", round + 1));
         let count = cases.len();
         cases.rotate_left(round % count);
         for case in &mut cases {
-            case.measure(binaries, CACHED_STARTS)?;
+            case.measure_or_report(binaries, CACHED_STARTS);
         }
         cases.rotate_right(round % count);
     }
     let mut first = first_cases(binaries, scratch)?;
     for round in 0..rounds {
-        report::note(&format!("starts with an empty cache: round {} of {rounds}", round + 1));
+        progress.note(&format!("starts with an empty cache: round {} of {rounds}", round + 1));
         for case in &mut first {
             scratch.clear_first_start_cache()?;
-            case.measure(binaries, 1)?;
+            case.measure_or_report(binaries, 1);
         }
     }
     let entries = |cases: &[StartCase]| cases.iter().map(StartCase::entry).collect::<Vec<_>>();
@@ -123,52 +119,48 @@ fn cached_cases(programs: Programs<'_>) -> Result<Vec<StartCase>> {
     let mut cases = Vec::new();
     for count in PLUGIN_COUNTS {
         let config = programs.scratch.times(programs.binaries, count)?;
-        cases.push(StartCase {
-            name: if count == 1 { "1 plugin".to_owned() } else { format!("{count} plugins") },
-            plugins: Some(count),
-            command: gateway(programs.binaries, &config, &["--stdio"]),
-            tool: format!("time{}_get_current_time", count - 1),
-            tools: count * TOOLS_PER_PLUGIN,
-            rounds: Vec::new(),
-        });
+        let name = if count == 1 {
+            "1 plugin".to_owned()
+        } else {
+            format!("{} plugins", number(Some(count as f64), 0))
+        };
+        cases.push(own_case(programs.binaries, name, count, &config)?);
     }
     for subject in OTHER_SERVERS {
-        let Some(command) = subject.stdio(programs)? else { continue };
-        let name = subject.name();
-        let tool = if subject == Subject::HyperMcp { "bench-echo" } else { "echo" }.to_owned();
+        let Some(command) = subject.stdio(programs) else { continue };
+        let (name, tool) = (subject.name(), "echo".to_owned());
         cases.push(StartCase { name, plugins: None, command, tool, tools: 1, rounds: Vec::new() });
     }
     Ok(cases)
 }
 
-fn first_cases(binaries: &Binaries, scratch: &ScratchDirectory) -> Result<Vec<StartCase>> {
-    let case = |name: &str, config: PathBuf, tool: &str, tools, plugins| StartCase {
-        name: name.to_owned(),
+/// The start of a gateway. Its tools are listed beforehand, which also compiles its plugins.
+fn own_case(binaries: &Binaries, name: String, plugins: usize, config: &Path) -> Result<StartCase> {
+    let tools = compiled_tools(binaries, config)?;
+    Ok(StartCase {
+        name,
         plugins: Some(plugins),
-        command: gateway(binaries, &config, &["--stdio"]),
-        tool: tool.to_owned(),
-        tools,
+        command: gateway(binaries, config, &["--stdio"]),
+        tool: tools.last().with_context(|| format!("`{}` has no tools", config.display()))?.clone(),
+        tools: tools.len(),
         rounds: Vec::new(),
-    };
+    })
+}
+
+fn first_cases(binaries: &Binaries, scratch: &ScratchDirectory) -> Result<Vec<StartCase>> {
+    let count = RUST_PLUGINS.len();
     let config = scratch.first_start(binaries, "rust", &RUST_PLUGINS)?;
-    let mut cases = vec![case(
-        "5 Rust plugins, empty cache",
-        config,
-        "time_get_current_time",
-        RUST_PLUGIN_TOOLS,
-        RUST_PLUGINS.len(),
-    )];
+    let mut cases = vec![own_case(binaries, format!("{count} Rust plugins, empty cache"), count, &config)?];
     if binaries.dist.join(format!("{PYTHON_PLUGIN}.wasm")).is_file() {
         let config = scratch.first_start(binaries, "python", &[PYTHON_PLUGIN])?;
-        cases.push(case(
-            "1 Python plugin, empty cache",
-            config,
-            "statistics_describe",
-            PYTHON_PLUGIN_TOOLS,
-            1,
-        ));
+        cases.push(own_case(binaries, "1 Python plugin, empty cache".to_owned(), 1, &config)?);
     } else {
         report::note("left out: the first start of a Python plugin: it isn't built");
     }
     Ok(cases)
+}
+
+/// The duration of all starts.
+pub(super) fn estimate(rounds: usize) -> Duration {
+    Duration::from_secs(40) + rounds as u32 * Duration::from_secs(50)
 }

@@ -1,16 +1,20 @@
 //! The measured servers and the commands that start them.
 
-use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 
 use super::binaries::Binaries;
 use super::config::{CACHE_VARIABLE, ScratchDirectory};
 use super::peers::Peers;
+use super::throughput::run;
 use crate::server::Server;
+
+/// A gateway that needs longer to load compiled plugins hangs.
+const LOAD_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A server in one revision of MCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,12 +29,6 @@ pub(super) enum Subject {
     Everything,
     /// FastMCP on Python, native.
     FastMcp,
-    /// ACT, which runs WebAssembly components.
-    Act(Acknowledgement),
-    /// mcp-proxy in front of the native Rust server.
-    McpProxy(Acknowledgement),
-    /// hyper-mcp, which runs WebAssembly modules.
-    HyperMcp,
 }
 
 /// The kind of a protocol revision.
@@ -40,15 +38,6 @@ pub(super) enum Era {
     Handshake,
     /// Without.
     Stateless,
-}
-
-/// The time at which the client acknowledges received data. A server without `TCP_NODELAY` can wait for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Acknowledgement {
-    /// When the system decides to, as real clients do.
-    Delayed,
-    /// At once.
-    Immediate,
 }
 
 impl Era {
@@ -71,17 +60,9 @@ pub(super) struct Programs<'a> {
     pub(super) config: &'a Path,
 }
 
-/// A running subject; ends when dropped.
-#[derive(Debug)]
-pub(super) struct RunningSubject {
-    pub(super) server: Server,
-    /// The server behind a proxy.
-    _backend: Option<Server>,
-}
-
 impl Subject {
     /// The subjects over HTTP.
-    pub(super) const HTTP: [Self; 11] = [
+    pub(super) const HTTP: [Self; 7] = [
         Self::Floor,
         Self::Rmcp(Era::Handshake),
         Self::Moongate(Era::Handshake),
@@ -89,39 +70,26 @@ impl Subject {
         Self::Moongate(Era::Stateless),
         Self::Everything,
         Self::FastMcp,
-        Self::Act(Acknowledgement::Delayed),
-        Self::Act(Acknowledgement::Immediate),
-        Self::McpProxy(Acknowledgement::Delayed),
-        Self::McpProxy(Acknowledgement::Immediate),
     ];
 
     /// The subjects over stdio.
-    pub(super) const STDIO: [Self; 8] = [
+    pub(super) const STDIO: [Self; 6] = [
         Self::Rmcp(Era::Handshake),
         Self::Moongate(Era::Handshake),
         Self::Rmcp(Era::Stateless),
         Self::Moongate(Era::Stateless),
         Self::Everything,
         Self::FastMcp,
-        Self::Act(Acknowledgement::Delayed),
-        Self::HyperMcp,
     ];
 
     /// The name in the tables.
     pub(super) fn name(self) -> String {
-        let acknowledged = |name: &str, acknowledgement| match acknowledgement {
-            Acknowledgement::Delayed => name.to_owned(),
-            Acknowledgement::Immediate => format!("{name}, acknowledged at once"),
-        };
         match self {
             Self::Floor => "axum, no MCP".to_owned(),
             Self::Rmcp(era) => format!("rmcp, {}", era.revision()),
-            Self::Moongate(era) => format!("moongate, {}", era.revision()),
+            Self::Moongate(era) => format!("Moongate, {}", era.revision()),
             Self::Everything => "TypeScript everything server".to_owned(),
             Self::FastMcp => "FastMCP".to_owned(),
-            Self::Act(acknowledgement) => acknowledged("ACT", acknowledgement),
-            Self::HyperMcp => "hyper-mcp".to_owned(),
-            Self::McpProxy(acknowledgement) => acknowledged("mcp-proxy", acknowledgement),
         }
     }
 
@@ -129,13 +97,7 @@ impl Subject {
     pub(super) fn reference(self) -> Option<Self> {
         match self {
             Self::Moongate(era) => Some(Self::Rmcp(era)),
-            Self::Floor
-            | Self::Rmcp(_)
-            | Self::Everything
-            | Self::FastMcp
-            | Self::Act(_)
-            | Self::McpProxy(_)
-            | Self::HyperMcp => None,
+            Self::Floor | Self::Rmcp(_) | Self::Everything | Self::FastMcp => None,
         }
     }
 
@@ -147,71 +109,36 @@ impl Subject {
     /// The options of the load generator for this subject.
     pub(super) fn load_flags(self) -> Vec<&'static str> {
         let handshake = ["--revision", Era::Handshake.revision()];
-        let acknowledged = |acknowledgement| match acknowledgement {
-            Acknowledgement::Delayed => None,
-            Acknowledgement::Immediate => Some("--quickack"),
-        };
         match self {
             Self::Floor => vec!["--bare"],
             Self::Rmcp(era) | Self::Moongate(era) => vec!["--revision", era.revision()],
             Self::Everything => [handshake, ["--argument", "message"]].concat(),
             Self::FastMcp => handshake.into(),
-            Self::HyperMcp => [handshake, ["--tool", "bench-echo"]].concat(),
-            Self::Act(acknowledgement) => {
-                handshake.into_iter().chain(acknowledged(acknowledgement)).collect()
-            }
-            Self::McpProxy(acknowledgement) => {
-                let tool = ["--tool", "rmcp/echo"];
-                handshake.into_iter().chain(tool).chain(acknowledged(acknowledgement)).collect()
-            }
         }
     }
 
     /// Starts it over HTTP; `None` if it isn't installed.
-    pub(super) fn start_http(self, programs: Programs<'_>) -> Result<Option<RunningSubject>> {
-        let Programs { binaries, peers, scratch, config } = programs;
+    pub(super) fn start_http(self, programs: Programs<'_>) -> Result<Option<Server>> {
+        let Programs { binaries, peers, config, scratch: _ } = programs;
         let port = free_port()?;
-        let url = format!("http://127.0.0.1:{port}/mcp");
-        let address = format!("127.0.0.1:{port}");
-        let (command, backend) = match self {
-            Self::Floor => return alone(Server::start(Command::new(&binaries.axum))?),
-            Self::Rmcp(_) => return alone(Server::start(Command::new(&binaries.rmcp))?),
-            Self::Moongate(_) => return alone(Server::start(gateway(binaries, config, &[]))?),
-            Self::Everything => {
-                let command = peers.everything("streamableHttp").map(|mut command| {
-                    command.env("PORT", port.to_string());
-                    command
-                });
-                (command, None)
-            }
-            Self::FastMcp => (peers.fastmcp(&port.to_string()), None),
-            Self::HyperMcp => return Ok(None),
-            Self::Act(_) => (peers.act(&["--http", "--listen", &address]), None),
-            Self::McpProxy(_) => {
-                let file = scratch.file("mcp-proxy.toml");
-                let Some(command) = peers.mcp_proxy(&file) else { return Ok(None) };
-                let backend = Server::start(Command::new(&binaries.rmcp))?;
-                let text = format!(
-                    "[proxy]\nname = \"bench\"\nseparator = \"/\"\n\n[proxy.listen]\nhost = \"127.0.0.1\"\nport = {port}\n\n\
-                     [[backends]]\nname = \"rmcp\"\ntransport = \"http\"\nurl = \"{}\"\n",
-                    backend.url
-                );
-                fs::write(&file, text).with_context(|| format!("can't write `{}`", file.display()))?;
-                (Some(command), Some(backend))
-            }
+        let command = match self {
+            Self::Floor => return Server::start(Command::new(&binaries.axum)).map(Some),
+            Self::Rmcp(_) => return Server::start(Command::new(&binaries.rmcp)).map(Some),
+            Self::Moongate(_) => return ready_gateway(binaries, config).map(Some),
+            Self::Everything => peers.everything("streamableHttp").map(|mut command| {
+                command.env("PORT", port.to_string());
+                command
+            }),
+            Self::FastMcp => peers.fastmcp(&port.to_string()),
         };
-        let Some(command) = command else { return Ok(None) };
-        // mcp-proxy serves at the root.
-        let url = if backend.is_some() { url.replace("/mcp", "/") } else { url };
-        let server = Server::start_at(command, &url)?;
-        Ok(Some(RunningSubject { server, _backend: backend }))
+        command.map(|command| Server::start_at(command, &format!("http://127.0.0.1:{port}/mcp"))).transpose()
     }
 
     /// The command that serves stdio; `None` if it isn't installed or has none.
-    pub(super) fn stdio(self, programs: Programs<'_>) -> Result<Option<Command>> {
-        let Programs { binaries, peers, scratch, config } = programs;
-        let command = match self {
-            Self::Floor | Self::McpProxy(_) => None,
+    pub(super) fn stdio(self, programs: Programs<'_>) -> Option<Command> {
+        let Programs { binaries, peers, config, scratch: _ } = programs;
+        match self {
+            Self::Floor => None,
             Self::Rmcp(_) => {
                 let mut command = Command::new(&binaries.rmcp);
                 command.arg("--stdio");
@@ -220,21 +147,43 @@ impl Subject {
             Self::Moongate(_) => Some(gateway(binaries, config, &["--stdio"])),
             Self::Everything => peers.everything("stdio"),
             Self::FastMcp => peers.fastmcp("--stdio"),
-            Self::Act(_) => peers.act(&[]),
-            Self::HyperMcp => peers.hyper_mcp(&scratch.file("hyper-mcp.json"))?,
-        };
-        Ok(command)
+        }
     }
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "the result of a function that can fail")]
-fn alone(server: Server) -> Result<Option<RunningSubject>> {
-    Ok(Some(RunningSubject { server, _backend: None }))
 }
 
 /// A port that is free now.
 fn free_port() -> Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0").context("no free port")?.local_addr()?.port())
+}
+
+/// Compiles the plugins of a configuration into its cache, so that later starts are complete at once. Returns the names of
+/// all tools.
+pub(super) fn compiled_tools(binaries: &Binaries, config: &Path) -> Result<Vec<String>> {
+    let mut command = Command::new(&binaries.gateway);
+    command.args(["list", "tools", "--format", "json", "--config"]).arg(config);
+    listed_tools(&mut command)
+}
+
+/// Compiles the plugins of a configuration, starts `moongate serve`, and waits until all tools are listed.
+pub(super) fn ready_gateway(binaries: &Binaries, config: &Path) -> Result<Server> {
+    let tools = compiled_tools(binaries, config)?;
+    let server = Server::start(gateway(binaries, config, &[]))?;
+    let end = Instant::now() + LOAD_TIMEOUT;
+    loop {
+        let mut command = Command::new(&binaries.gateway);
+        command.args(["list", "tools", "--format", "json", "--url", &server.url]);
+        if listed_tools(&mut command)?.len() >= tools.len() {
+            return Ok(server);
+        }
+        ensure!(Instant::now() < end, "the gateway doesn't load all plugins; its log:\n{}", server.log());
+    }
+}
+
+/// The names of the tools that `moongate list` prints.
+fn listed_tools(command: &mut Command) -> Result<Vec<String>> {
+    let listed = run(command)?;
+    let tools = listed["tools"].as_array().with_context(|| format!("{command:?} listed no tools"))?;
+    Ok(tools.iter().filter_map(|tool| tool["name"].as_str().map(str::to_owned)).collect())
 }
 
 /// `moongate serve` with a configuration.

@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 
 use super::binaries::Binaries;
 use super::config::CACHE_VARIABLE;
-use super::subject::{Era, Programs, RunningSubject, Subject};
+use super::progress::Progress;
+use super::subject::{Programs, Subject};
+use super::table::text;
 use crate::report;
 
 /// One kind of load.
@@ -52,26 +54,33 @@ impl Load {
         Self { transport: Transport::Stdio, width: 32, bytes: 64 << 10 },
     ];
 
-    fn name(self) -> String {
+    /// The name in the tables.
+    pub(super) fn name(self) -> String {
         let size =
             if self.bytes < 1024 { format!("{} B", self.bytes) } else { format!("{} KiB", self.bytes >> 10) };
         match self.transport {
-            Transport::Http => format!("HTTP, {size}, {} at once", self.width),
+            Transport::Http if self.width == 1 => format!("HTTP, {size}, 1 connection"),
+            Transport::Http => format!("HTTP, {size}, {} connections", self.width),
             Transport::Stdio => format!("stdio, {size}, {} in flight", self.width),
         }
     }
 }
 
+/// The time of a load in addition to its measurement: the warm-up, the start and the end.
+const LOAD_OVERHEAD: Duration = Duration::from_millis(400);
+
 /// The results of one subject under one load, from all rounds.
 type LoadResults = (Load, Subject, Vec<Value>);
 
 /// Measures all loads; returns a list with one entry for each load and subject, grouped by load.
-pub(super) fn all(programs: Programs<'_>, rounds: usize, time: Duration) -> Result<Value> {
-    // Compiled once beforehand, so that no measurement includes the compiler's memory.
-    drop(Subject::Moongate(Era::Stateless).start_http(programs)?);
+pub(super) fn all(
+    programs: Programs<'_>,
+    rounds: usize,
+    time: Duration,
+    progress: &Progress,
+) -> Result<Value> {
     let mut results: Vec<LoadResults> = Vec::new();
     for round in 0..rounds {
-        report::note(&format!("throughput: round {} of {rounds}", round + 1));
         // Each round starts with another subject.
         let mut subjects = Subject::HTTP;
         subjects.rotate_left(round % Subject::HTTP.len());
@@ -85,25 +94,35 @@ pub(super) fn all(programs: Programs<'_>, rounds: usize, time: Duration) -> Resu
             }
         }
         for load in Load::HTTP {
-            for (subject, RunningSubject { server, .. }) in &running {
+            progress.note(&format!("throughput: round {} of {rounds}, {}", round + 1, load.name()));
+            for (subject, server) in &running {
                 let mut command = generator(programs.binaries, "http", *subject, load, time);
                 command.args(["--url", &server.url, "--pid", &server.pid().to_string()]);
-                add(&mut results, load, *subject, run(&mut command))?;
+                add(&mut results, load, *subject, run(&mut command));
             }
         }
         drop(running);
         let mut subjects = Subject::STDIO;
         subjects.rotate_left(round % Subject::STDIO.len());
         for load in Load::STDIO {
+            progress.note(&format!("throughput: round {} of {rounds}, {}", round + 1, load.name()));
             for subject in subjects {
-                let Some(server) = subject.stdio(programs)? else { continue };
+                let Some(server) = subject.stdio(programs) else { continue };
                 let mut command = generator(programs.binaries, "stdio", subject, load, time);
                 append(command.arg("--"), &server);
-                add(&mut results, load, subject, run(&mut command))?;
+                add(&mut results, load, subject, run(&mut command));
             }
         }
     }
     Ok(results.iter().map(entry).collect())
+}
+
+/// The duration of all loads.
+pub(super) fn estimate(rounds: usize, time: Duration) -> Duration {
+    let http = Load::HTTP.len() * Subject::HTTP.len();
+    let stdio = Load::STDIO.len() * Subject::STDIO.len();
+    let starts = Duration::from_secs(12);
+    rounds as u32 * (starts + (http + stdio) as u32 * (time + LOAD_OVERHEAD))
 }
 
 fn generator(binaries: &Binaries, verb: &str, subject: Subject, load: Load, time: Duration) -> Command {
@@ -123,7 +142,7 @@ pub(super) fn append<'a>(command: &'a mut Command, other: &Command) -> &'a mut C
     command.arg(other.get_program()).args(other.get_args())
 }
 
-/// Runs the load generator and parses its results.
+/// Runs a program that prints JSON, such as the load generator, and parses its output.
 pub(super) fn run(command: &mut Command) -> Result<Value> {
     let output =
         command.env_remove(CACHE_VARIABLE).output().with_context(|| format!("can't start {command:?}"))?;
@@ -133,19 +152,30 @@ pub(super) fn run(command: &mut Command) -> Result<Value> {
     serde_json::from_slice(&output.stdout).with_context(|| format!("{command:?} printed no JSON"))
 }
 
-/// Adds the results of a round. Another project's failure is one of its results.
-fn add(results: &mut Vec<LoadResults>, load: Load, subject: Subject, figures: Result<Value>) -> Result<()> {
-    let figures = match figures {
-        Ok(figures) => figures,
-        Err(error) if subject.is_own() => return Err(error),
-        Err(error) => {
-            report::note(&format!("{}, {}: {error:#}", subject.name(), load.name()));
-            json!({ "failed": format!("{error:#}") })
-        }
-    };
+/// Adds the results of a round. A failure is one of its results.
+fn add(results: &mut Vec<LoadResults>, load: Load, subject: Subject, figures: Result<Value>) {
+    let figures = figures.unwrap_or_else(|error| {
+        report::error(&format!("{}, {}: {error:#}", subject.name(), load.name()));
+        json!({ "failed": format!("{error:#}") })
+    });
     match results.iter_mut().find(|(l, s, _)| (*l, *s) == (load, subject)) {
         Some((_, _, rounds)) => rounds.push(figures),
         None => results.push((load, subject, vec![figures])),
+    }
+}
+
+/// Fails if a round of the gateway, or of a server for comparison that is part of the project, failed.
+pub(super) fn ensure_complete(entries: &Value) -> Result<()> {
+    let own = |entry: &&Value| entry["is_own"] == true && entry["failed_rounds"] != 0;
+    let failed: Vec<String> = entries
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(own)
+        .map(|entry| format!("{} of {}", text(&entry["load"]), text(&entry["subject"])))
+        .collect();
+    if !failed.is_empty() {
+        bail!("failed in a round: {}", failed.join("; "));
     }
     Ok(())
 }
@@ -158,6 +188,7 @@ fn entry((load, subject, rounds): &LoadResults) -> Value {
         "width": load.width,
         "bytes": load.bytes,
         "subject": subject.name(),
+        "is_own": subject.is_own(),
         "reference": subject.reference().map(Subject::name),
         "floor": (load.transport == Transport::Http).then(|| Subject::Floor.name()),
         "rounds": all("calls_per_second"),

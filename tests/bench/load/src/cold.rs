@@ -16,6 +16,12 @@ use crate::stdio::Server;
 /// The pause before an incomplete list is requested again.
 const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 
+/// The pause between two samples of the memory.
+const MEMORY_INTERVAL: Duration = Duration::from_millis(250);
+
+/// The number of samples after which memory that still grows is reported as it is.
+const MAX_MEMORY_SAMPLES: usize = 40;
+
 /// The times of one start.
 struct StartTimes {
     /// The answer to `initialize`.
@@ -33,12 +39,14 @@ struct StartTimes {
 pub(crate) async fn run(command: &[String], spec: &Spec, plan: &Plan, tools: usize) -> anyhow::Result<Value> {
     let mut starts = Vec::new();
     let mut resident = None;
-    for _ in 0..plan.width {
+    for number in 1..=plan.width {
         let start = Instant::now();
         let mut server = Server::start(command)?;
         let listed = timeout(plan.patience, first_lists(&mut server, spec, tools, start));
         starts.push(listed.await.context("no complete list of tools")??);
-        resident = server.pid.and_then(process::resident_kib);
+        if number == plan.width {
+            resident = settled_resident_kib(&server).await;
+        }
         server.end().await?;
     }
     let middle = |time: fn(&StartTimes) -> Duration| {
@@ -53,6 +61,20 @@ pub(crate) async fn run(command: &[String], spec: &Spec, plan: &Plan, tools: usi
         "complete_list_us": middle(|times| times.complete),
         "resident_kib": resident,
     }))
+}
+
+/// The resident memory once it grows by less than a hundredth, because a server can load more after its first list.
+async fn settled_resident_kib(server: &Server) -> Option<u64> {
+    let pid = server.pid?;
+    let mut resident = process::resident_kib(pid)?;
+    for _ in 0..MAX_MEMORY_SAMPLES {
+        sleep(MEMORY_INTERVAL).await;
+        let before = std::mem::replace(&mut resident, process::resident_kib(pid)?);
+        if resident <= before + before / 100 {
+            break;
+        }
+    }
+    Some(resident)
 }
 
 async fn first_lists(

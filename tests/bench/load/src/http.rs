@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use serde_json::Value;
-use socket2::SockRef;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::LocalSet;
@@ -14,7 +13,7 @@ use tokio::time::timeout;
 
 use crate::Plan;
 use crate::figures::Figures;
-use crate::message::{Acknowledgement, INITIALIZED, Spec, Template, push_number, shown};
+use crate::message::{INITIALIZED, Spec, Template, push_number, shown};
 use crate::process;
 
 mod chunks;
@@ -78,7 +77,6 @@ async fn together(
 /// One connection, with a session if the server supports it.
 pub(crate) struct Client {
     stream: TcpStream,
-    acknowledgement: Acknowledgement,
     head: Vec<u8>,
     request: Vec<u8>,
     body: Vec<u8>,
@@ -115,8 +113,7 @@ impl Client {
             TcpStream::connect(authority).await.with_context(|| format!("connecting to {authority}"))?;
         stream.set_nodelay(true)?;
         let (request, body, buffer) = (Vec::new(), Vec::new(), Vec::with_capacity(256 * 1024));
-        let acknowledgement = spec.acknowledgement;
-        let mut client = Self { stream, acknowledgement, head: Vec::new(), request, body, buffer, patience };
+        let mut client = Self { stream, head: Vec::new(), request, body, buffer, patience };
         let mut session = None;
         if spec.handshake() {
             client.head = spec.head(authority, path, "initialize", None);
@@ -215,11 +212,6 @@ impl Client {
     async fn fill(&mut self) -> anyhow::Result<()> {
         let read = self.stream.read_buf(&mut self.buffer).await.context("receiving")?;
         ensure!(read > 0, "the server closed the connection");
-        match self.acknowledgement {
-            Acknowledgement::Delayed => {}
-            // The system forgets this setting, so it is set after each read.
-            Acknowledgement::Immediate => SockRef::from(&self.stream).set_tcp_quickack(true)?,
-        }
         Ok(())
     }
 }

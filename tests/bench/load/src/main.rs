@@ -21,7 +21,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 use serde_json::Value;
 
-use crate::message::{Acknowledgement, Spec};
+use crate::message::Spec;
 use crate::repeat::Repeated;
 use crate::soak::SoakPlan;
 
@@ -37,7 +37,6 @@ options: --tool NAME     the tool to call with {\"text\": …}       [echo]
          --seconds S     how long to measure, after a warm-up     [1]
          --revision REV  2026-07-28 is spoken without a handshake [2025-11-25]
          --bare          the server knows no handshake
-         --quickack      acknowledge received data at once
          --list          list tools instead of calling one (`repeat`)
          --token TOKEN   sent as a bearer token";
 
@@ -140,10 +139,6 @@ fn read(mut words: impl Iterator<Item = String>) -> anyhow::Result<Args> {
         }
         if word == "--bare" {
             args.spec.bare = true;
-            continue;
-        }
-        if word == "--quickack" {
-            args.spec.acknowledgement = Acknowledgement::Immediate;
             continue;
         }
         if word == "--list" {

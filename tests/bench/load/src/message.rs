@@ -21,18 +21,6 @@ pub(crate) struct Spec {
     pub(crate) bare: bool,
     /// A bearer token.
     pub(crate) token: Option<String>,
-    /// Acknowledge received data at once.
-    pub(crate) acknowledgement: Acknowledgement,
-}
-
-/// The time at which the client acknowledges received data.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Acknowledgement {
-    /// When the system decides to, up to 40 ms later.
-    #[default]
-    Delayed,
-    /// At once. A server without `TCP_NODELAY` that sends an answer in two parts waits for it.
-    Immediate,
 }
 
 impl Default for Spec {
@@ -44,7 +32,6 @@ impl Default for Spec {
             revision: "2025-11-25".to_owned(),
             bare: false,
             token: None,
-            acknowledgement: Acknowledgement::default(),
         }
     }
 }

@@ -12,10 +12,10 @@ const BAR_HEIGHT: f64 = 14.0;
 const GROUP_HEAD: f64 = 34.0;
 
 /// The width of the labels.
-const LABEL_WIDTH: f64 = 250.0;
+const LABEL_WIDTH: f64 = 205.0;
 
 /// The width after the longest bar, for its value.
-const VALUE_WIDTH: f64 = 230.0;
+const VALUE_WIDTH: f64 = 290.0;
 
 /// Bars in groups.
 #[derive(Debug)]
@@ -51,18 +51,15 @@ pub(crate) enum BarKind {
     Own,
     /// A native server, without a sandbox.
     Native,
-    /// Another gateway.
-    Gateway,
 }
 
 impl BarKind {
-    const ALL: [Self; 3] = [Self::Own, Self::Native, Self::Gateway];
+    const ALL: [Self; 2] = [Self::Own, Self::Native];
 
     fn class(self) -> &'static str {
         match self {
             Self::Own => "own",
             Self::Native => "native",
-            Self::Gateway => "gateway",
         }
     }
 
@@ -70,7 +67,6 @@ impl BarKind {
         match self {
             Self::Own => "Moongate",
             Self::Native => "native server",
-            Self::Gateway => "another gateway",
         }
     }
 }

@@ -82,8 +82,8 @@ impl Axis {
             }
             Scale::Logarithmic => {
                 let least = values.filter(|value| *value > 0.0).fold(most, f64::min);
-                // At most 15 % of the values' range are empty at each end.
-                let from = least / 1.25;
+                // Room for the values at each end.
+                let from = least / 1.5;
                 let to = most * 1.25;
                 let mut ticks = Vec::new();
                 for exponent in from.log10().floor() as i32..=to.log10().ceil() as i32 {
@@ -137,8 +137,9 @@ impl LineChart {
         }
         svg.text("muted middle", f64::midpoint(LEFT, RIGHT), BOTTOM + 42.0, &self.x_label);
         svg.text("muted", MARGIN, TOP - 16.0, &self.y_label);
-        for series in &self.series {
-            draw_line(&mut svg, series, &x, &y);
+        // The values of the first line are above it, and those of the others below, because two lines can be close.
+        for (at, series) in self.series.iter().enumerate() {
+            draw_line(&mut svg, series, &x, &y, if at == 0 { -9.0 } else { 20.0 });
         }
         self.names(&mut svg, &y);
         svg.close()
@@ -160,7 +161,7 @@ impl LineChart {
     }
 }
 
-fn draw_line(svg: &mut Svg, series: &Series, x: &Axis, y: &Axis) {
+fn draw_line(svg: &mut Svg, series: &Series, x: &Axis, y: &Axis, values_offset: f64) {
     let colour = series.colour % LINE_COLOURS;
     let points: Vec<(f64, f64)> =
         series.points.iter().map(|(at, value)| (x.pixel(*at), y.pixel(*value))).collect();
@@ -171,6 +172,6 @@ fn draw_line(svg: &mut Svg, series: &Series, x: &Axis, y: &Axis) {
     }
     for ((at_x, at_y), (_, value)) in points.iter().zip(&series.points) {
         svg.dot(colour, *at_x, *at_y);
-        svg.text("muted middle", *at_x, at_y - 9.0, &short(*value));
+        svg.text("muted middle", *at_x, at_y + values_offset, &short(*value));
     }
 }

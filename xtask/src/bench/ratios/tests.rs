@@ -21,7 +21,7 @@ fn compares_revisions_plugins_and_neighbours() {
             {"name": "rmcp", "plugins": null, "complete_list_ms": 2.0},
         ]},
         "fairness": [
-            {"neighbours": "nobody", "p99_us": 100.0},
+            {"neighbours": "none", "p99_us": 100.0},
             {"neighbours": "8 looping guests", "p99_us": 120.0},
         ],
     });
