@@ -139,7 +139,8 @@ impl Endpoint {
         let peer = head.extensions.get::<ConnectInfo<SocketAddr>>();
         let peer = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(peer)| peer.ip());
         let address = self.proxies.client(peer, &head.headers);
-        let authenticated = self.authenticator.authenticate(&head.headers, address).await;
+        let identity = head.extensions.get();
+        let authenticated = self.authenticator.authenticate(&head.headers, address, identity).await;
         if let Err(Rejection::InvalidToken(problem)) = authenticated {
             tokio::time::sleep(self.failed_tokens.record(address, problem)).await;
         }

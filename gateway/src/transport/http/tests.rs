@@ -28,6 +28,7 @@ fn config() -> HttpConfig {
         listen: "127.0.0.1:0".parse().unwrap(),
         tokens: Vec::new(),
         oauth: OAuthConfig::default(),
+        tls: None,
         unreadable_tokens: 0,
         allowed_hosts: Vec::new(),
         allowed_origins: vec![WebOrigin::parse("https://app.example").unwrap()],
@@ -58,7 +59,9 @@ async fn start(config: HttpConfig) -> Gateway {
     let served = tokio::spawn(async move {
         {
             let authenticator = Authenticator::start(&config, None, WallClock::default()).await;
-            bound.serve(server, &config, Arc::new(authenticator), None, metrics, until).await
+            let tls = watch::Sender::new(None).subscribe();
+            let context = EndpointContext { tls, authenticator: Arc::new(authenticator) };
+            bound.serve(server, &config, context, None, metrics, until).await
         }
     });
     Gateway { fake, address, ending, served }
