@@ -24,7 +24,7 @@ use crate::metrics::Metrics;
 use crate::supervisor::memory_shares::MemoryShares;
 use crate::supervisor::{self, Supervisor};
 use crate::transport::TransportShutdown;
-use crate::transport::http::{BindError, BoundEndpoint, EndpointContext};
+use crate::transport::http::{BindError, BoundEndpoint, EndpointContext, EndpointHealth};
 use crate::transport::stdio;
 use crate::transport::stdio::fds::{Restore, StdioStreams};
 use crate::transport::trace::{Tap, Trace, TraceError};
@@ -178,6 +178,10 @@ impl App {
             let metrics = Arc::clone(&metrics);
             let ca_file = config.ca_file.clone();
             let tls = supervisor.tls();
+            let health = EndpointHealth {
+                loaded: supervisor.startup_stages().loaded.clone(),
+                draining: draining.clone(),
+            };
             let (tokens, supervisor) = (supervisor.tokens(), Arc::clone(&supervisor));
             tokio::spawn(async move {
                 let authenticator = Authenticator::start(&http, ca_file, WallClock::default()).await;
@@ -185,7 +189,7 @@ impl App {
                 let replaced =
                     replace_tokens(tokens, Arc::clone(&authenticator), Arc::clone(&server), supervisor);
                 let _replacing = AbortOnDropHandle::new(tokio::spawn(replaced));
-                let context = EndpointContext { tls, authenticator };
+                let context = EndpointContext { tls, authenticator, health };
                 bound.serve(server, &http, context, trace, metrics, ending).await
             })
         });

@@ -95,7 +95,7 @@ impl Config {
 
 impl HttpConfig {
     /// Every key, and whether it differs.
-    fn changed_keys(&self, new: &Self) -> [(&'static str, bool); 16] {
+    fn changed_keys(&self, new: &Self) -> [(&'static str, bool); 17] {
         let Self {
             listen,
             tokens,
@@ -112,6 +112,7 @@ impl HttpConfig {
             legacy_sse,
             max_connections,
             trusted_proxies,
+            health,
             tls: _, // compared by the caller, because a new certificate needs no restart
         } = self;
         // With a single issuer and no static tokens, the names of subjects don't contain their issuer. They could be the
@@ -130,6 +131,7 @@ impl HttpConfig {
             ("http.close_streams_after", *close_streams_after != new.close_streams_after),
             ("http.legacy_sse", *legacy_sse != new.legacy_sse),
             ("http.max_connections", *max_connections != new.max_connections),
+            ("http.health", *health != new.health),
             ("http.trusted_proxies", *trusted_proxies != new.trusted_proxies),
             ("http.auth.tokens", names_clash),
             ("http.auth.resource", *resource != new.oauth.resource),

@@ -23,6 +23,7 @@ pub(crate) mod connections;
 mod endpoint;
 mod failed_tokens;
 mod forwarded;
+mod health_probes;
 mod legacy_sse;
 pub(crate) mod listener;
 pub(crate) mod origin;
@@ -31,6 +32,7 @@ mod sse;
 pub(crate) mod tls;
 
 use endpoint::Endpoint;
+pub use health_probes::EndpointHealth;
 pub use listener::BindError;
 use listener::{HttpListener, ListenerLimits, ListenerPurpose};
 use tls::ListenerTls;
@@ -88,6 +90,8 @@ pub struct EndpointContext {
     pub tls: watch::Receiver<Option<TlsConfig>>,
     /// Verifies the tokens of requests.
     pub authenticator: Arc<Authenticator>,
+    /// The state for health probes.
+    pub health: EndpointHealth,
 }
 
 /// A bound address. Connections wait until [`BoundEndpoint::serve`].
@@ -120,8 +124,9 @@ impl BoundEndpoint {
         metrics: Arc<Metrics>,
         ending: TransportShutdown,
     ) -> usize {
-        let EndpointContext { tls, authenticator } = context;
-        let endpoint = Arc::new(Endpoint::new(server, config, authenticator, self.address(), trace, metrics));
+        let EndpointContext { tls, authenticator, health } = context;
+        let endpoint =
+            Arc::new(Endpoint::new(server, config, authenticator, health, self.address(), trace, metrics));
         let mut router = Router::new();
         // Some clients and proxies add a slash.
         for slash in ["", "/"] {
@@ -131,6 +136,11 @@ impl BoundEndpoint {
                     router.route(&format!("{}{slash}", legacy_sse::STREAM_PATH), any(legacy_sse::stream));
                 let messages = format!("{}{slash}", legacy_sse::MESSAGES_PATH);
                 router = router.route(&messages, any(legacy_sse::messages));
+            }
+        }
+        if config.health {
+            for path in [health_probes::LIVENESS_PATH, health_probes::READINESS_PATH] {
+                router = router.route(path, any(endpoint::health));
             }
         }
         let router = router.fallback(endpoint::not_found).with_state(endpoint);

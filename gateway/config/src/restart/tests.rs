@@ -52,6 +52,7 @@ const CHANGES: &[(&str, &str, bool)] = &[
     ("http.close_streams_after", "'9s'", true),
     ("http.legacy_sse", "true", true),
     ("http.max_connections", "99", true),
+    ("http.health", "true", true),
     ("http.trusted_proxies", "['10.0.0.7']", true),
     ("http.auth.tokens", "[{ name = 'ci', token = { env = 'TOKEN' } }]", false),
     ("http.auth.resource", "'https://gateway.example/mcp'", true),

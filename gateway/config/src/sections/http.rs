@@ -56,6 +56,8 @@ pub struct HttpConfig {
     pub max_connections: Option<u32>,
     /// Proxies whose `X-Forwarded-For` names the client.
     pub trusted_proxies: Vec<IpNet>,
+    /// True if health probes are answered too, without authentication.
+    pub health: bool,
 }
 
 /// A bearer token and its caller.
@@ -88,6 +90,7 @@ impl Default for HttpConfig {
             legacy_sse: false,
             max_connections: None,
             trusted_proxies: Vec::new(),
+            health: false,
         }
     }
 }
@@ -183,6 +186,7 @@ pub(crate) fn read_http(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>) -> 
             .get("max_connections")
             .map(|_| reader.integer(&table, "max_connections", u32::MAX)),
         trusted_proxies: read_checked(reader, &table, "trusted_proxies", proxy),
+        health: reader.boolean(&table, "health", default.health),
     };
     if let Some(text) = written
         && http.is_open_without_tokens(http.listen)

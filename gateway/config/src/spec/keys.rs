@@ -235,6 +235,12 @@ static HTTP: &[Key] = &[
          that isn't one of these. Clients without a token share limits per address, and guessed tokens are slowed down \
          per address. The header of other peers is ignored.",
     ),
+    optional(
+        "health",
+        ValueKind::Boolean,
+        "false",
+        "Also answer `/livez` and `/readyz` here, without authentication and without reasons.",
+    ),
     key("auth", ValueKind::Table(AUTH), "Authentication of callers."),
     key(
         "tls",

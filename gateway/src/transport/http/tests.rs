@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::transport::fake::{self, FakeServer, REVISION};
@@ -41,6 +42,7 @@ fn config() -> HttpConfig {
         legacy_sse: false,
         max_connections: Some(64),
         trusted_proxies: Vec::new(),
+        health: false,
     }
 }
 
@@ -60,7 +62,9 @@ async fn start(config: HttpConfig) -> Gateway {
         {
             let authenticator = Authenticator::start(&config, None, WallClock::default()).await;
             let tls = watch::Sender::new(None).subscribe();
-            let context = EndpointContext { tls, authenticator: Arc::new(authenticator) };
+            let health =
+                EndpointHealth { loaded: CancellationToken::new(), draining: CancellationToken::new() };
+            let context = EndpointContext { tls, authenticator: Arc::new(authenticator), health };
             bound.serve(server, &config, context, None, metrics, until).await
         }
     });
