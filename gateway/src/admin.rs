@@ -119,7 +119,7 @@ impl BoundAdminListener {
         let over = async { tokio::time::sleep(SHUTDOWN_GRACE).await }; // starts when it is first polled
         let connections = admin_connections(reserved_files());
         let limits = ListenerLimits { connections, idle: IDLE_TIMEOUT };
-        self.listener.serve(router, limits, stop, over).await;
+        self.listener.serve(router, None, limits, stop, over).await;
     }
 }
 

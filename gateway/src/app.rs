@@ -24,7 +24,7 @@ use crate::metrics::Metrics;
 use crate::supervisor::memory_shares::MemoryShares;
 use crate::supervisor::{self, Supervisor};
 use crate::transport::TransportShutdown;
-use crate::transport::http::{BindError, BoundEndpoint};
+use crate::transport::http::{BindError, BoundEndpoint, EndpointContext, EndpointHealth};
 use crate::transport::stdio;
 use crate::transport::stdio::fds::{Restore, StdioStreams};
 use crate::transport::trace::{Tap, Trace, TraceError};
@@ -69,7 +69,7 @@ pub enum AppStartError {
     /// The admin listener can't be started.
     #[error(transparent)]
     Admin(#[from] AdminError),
-    /// Other machines can reach the address, and no token is required.
+    /// Other machines can reach the address, and neither a token nor a client certificate is required.
     #[error("refusing to listen on non-loopback address {0} without authentication")]
     Unauthenticated(SocketAddr),
     /// Other machines can reach the address, and a token could be guessed.
@@ -81,7 +81,7 @@ pub enum AppStartError {
         principal: Arc<str>,
     },
     /// A configured token can't be read, so no caller could present it.
-    #[error("can't read the secrets in `[http.auth]`")]
+    #[error("can't read the secrets in `[http.auth]`, or the files in `[http.tls]`")]
     UnreadableTokens,
     /// The Wasm host can't be started, or a required plugin can't be loaded.
     #[error(transparent)]
@@ -175,6 +175,7 @@ impl App {
         let metrics = Metrics::new(supervisor.catalog());
         let server = server(config, &supervisor, &metrics)?;
         let ending = TransportShutdown::default();
+        let draining = CancellationToken::new();
         let http = bound.map(|bound| {
             let server = Arc::clone(&server);
             let http = config.http.clone();
@@ -182,6 +183,11 @@ impl App {
             let trace = trace.clone();
             let metrics = Arc::clone(&metrics);
             let ca_file = config.ca_file.clone();
+            let tls = supervisor.tls();
+            let health = EndpointHealth {
+                loaded: supervisor.startup_stages().loaded.clone(),
+                draining: draining.clone(),
+            };
             let (tokens, supervisor) = (supervisor.tokens(), Arc::clone(&supervisor));
             tokio::spawn(async move {
                 let authenticator = Authenticator::start(&http, ca_file, WallClock::default()).await;
@@ -189,7 +195,8 @@ impl App {
                 let replaced =
                     replace_tokens(tokens, Arc::clone(&authenticator), Arc::clone(&server), supervisor);
                 let _replacing = AbortOnDropHandle::new(tokio::spawn(replaced));
-                bound.serve(server, &http, authenticator, trace, metrics, ending).await
+                let context = EndpointContext { tls, authenticator, health };
+                bound.serve(server, &http, context, trace, metrics, ending).await
             })
         });
         let mut restore = None;
@@ -199,7 +206,6 @@ impl App {
             let tap = Tap::stdio(trace.as_ref());
             tokio::spawn(stdio::serve(Arc::clone(&server), input, output, tap, ending.clone()))
         });
-        let draining = CancellationToken::new();
         if let Some(admin) = &admin {
             admin.open(&supervisor, &server, &metrics, &draining);
         }
@@ -324,7 +330,11 @@ fn server(
     let options = ServerOptions {
         protocol: ProtocolOptions {
             identity: Identity::default(),
-            cache_scope: if http.requires_tokens() { CacheScope::Private } else { CacheScope::Public },
+            cache_scope: if http.requires_authentication() {
+                CacheScope::Private
+            } else {
+                CacheScope::Public
+            },
             page_size: config.page_size,
             sealing_key: match &config.sealing_key {
                 Some(secret) => SealingKey::shared(secret.expose()),

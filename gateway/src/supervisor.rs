@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use moongate_config::{
     BearerToken, Config, Diagnostic, Environment, LoadedConfig, PluginConfig, ProcessEnvironment, StateGrant,
+    TlsConfig,
 };
 use moongate_model::names::PluginId;
 use moongate_protocol::catalog::Catalog;
@@ -79,6 +80,7 @@ pub struct Supervisor {
     /// The problem with the state directory, if the supervisor only inspects plugins.
     state_problem: Option<StateDiagnostic>,
     status: sync::watch::Receiver<Arc<SupervisorStatus>>,
+    tls: sync::watch::Receiver<Option<TlsConfig>>,
     reloader: Reloader,
     tasks: Mutex<BackgroundTasks>,
 }
@@ -262,6 +264,7 @@ impl Supervisor {
         };
         let status = reconciler.status();
         let startup = reconciler.startup();
+        let tls = reconciler.tls();
         let run = reconciler.run(tasks.stop.clone());
         tasks.reconciler = Some(AbortOnDropHandle::new(tokio::spawn(run)));
         let supervisor = Self {
@@ -275,6 +278,7 @@ impl Supervisor {
             require_all,
             state_problem,
             status,
+            tls,
             reloader: Reloader::new(request_sender),
             tasks: Mutex::new(tasks),
         };
@@ -413,6 +417,11 @@ impl Supervisor {
         let hint = found.hint();
         let hint = format!("{hint}; the directory is `cache` in `[gateway]`, or `MOONGATE_CACHE_DIR`");
         Some(Diagnostic::warning(message).with_hint(hint))
+    }
+
+    /// The certificate of the endpoint, with updates.
+    pub(crate) fn tls(&self) -> sync::watch::Receiver<Option<TlsConfig>> {
+        self.tls.clone()
     }
 
     /// Counts of plugins and of their items.

@@ -9,6 +9,8 @@ mod log_format;
 #[cfg(target_os = "linux")]
 mod memory;
 mod metrics;
+#[cfg(unix)]
+mod proxies;
 pub(crate) mod shutdown;
 #[cfg(unix)]
 mod shared_volume;

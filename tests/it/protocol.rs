@@ -3,6 +3,8 @@
 mod arguments;
 mod cancellation;
 mod change_notifications;
+#[cfg(unix)]
+mod client_certificates;
 mod concurrent_request_ids;
 mod error_precedence;
 mod handshake;
@@ -19,4 +21,6 @@ mod resumable_streams;
 mod stateless;
 mod static_tokens;
 mod stdio;
+#[cfg(unix)]
+mod tls;
 mod unreadable_messages;

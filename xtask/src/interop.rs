@@ -26,9 +26,11 @@ mod page;
 mod python;
 mod rust;
 mod table;
+mod tls;
 mod typescript;
 
 use table::ClientTable;
+use tls::TlsGateway;
 
 /// A suite's name and the function that runs it.
 type Suite = (&'static str, fn(&Project, &mut ClientTable) -> Result<SuiteOutcome>);

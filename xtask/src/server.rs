@@ -117,7 +117,7 @@ impl Drop for Server {
 
 /// The endpoint in a line, if there is one.
 fn endpoint(text: &str) -> Option<String> {
-    let at = text.find("http://127.0.0.1:")?;
+    let at = text.find("http://127.0.0.1:").or_else(|| text.find("https://127.0.0.1:"))?;
     let end = text[at..].find("/mcp")?;
     Some(text[at..at + end + "/mcp".len()].to_owned())
 }

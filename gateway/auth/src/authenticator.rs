@@ -197,7 +197,8 @@ impl Authenticator {
             None
         } else {
             let client = Arc::new(IssuerClient::start(ca_file).await);
-            let naming = if config.tokens.is_empty() && config.oauth.issuers.len() == 1 {
+            let is_only_source = config.tokens.is_empty() && !config.accepts_certificates();
+            let naming = if is_only_source && config.oauth.issuers.len() == 1 {
                 SubjectNaming::Plain
             } else {
                 SubjectNaming::Qualified
@@ -210,13 +211,13 @@ impl Authenticator {
             // Unreadable tokens aren't the same as no tokens: no caller is admitted.
             static_tokens: StaticTokens::new(
                 &config.tokens,
-                config.unreadable_tokens > 0 || access_tokens.is_some(),
+                config.unreadable_tokens > 0 || access_tokens.is_some() || config.accepts_certificates(),
             ),
             access_tokens,
         }
     }
 
-    /// The caller of a request without a token. `None` if requests need one.
+    /// The caller of a request without a token and without a client certificate. `None` if requests need one.
     #[must_use]
     pub fn anonymous(&self) -> Option<Authenticated> {
         let revocation = self.static_tokens.anonymous()?;
@@ -227,6 +228,12 @@ impl Authenticator {
     #[must_use]
     pub fn replace_static_tokens(&self, tokens: &[BearerToken]) -> Vec<Principal> {
         self.static_tokens.replace(tokens)
+    }
+
+    /// Reports whether a token can authenticate a request.
+    #[must_use]
+    pub fn accepts_tokens(&self) -> bool {
+        self.access_tokens.is_some() || !self.static_tokens.is_empty()
     }
 
     /// Verifies a token that a client at the address `peer` sent.

@@ -47,6 +47,10 @@ impl StaticTokens {
         self.current().holder(digest).cloned()
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.current().holders.is_empty()
+    }
+
     /// If requests need no token: cancelled once they do.
     pub(crate) fn anonymous(&self) -> Option<CancellationToken> {
         self.current().anonymous.clone()

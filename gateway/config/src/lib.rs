@@ -34,11 +34,11 @@ mod spec;
 pub use grants::fuzz_grant;
 pub use load::{LoadedConfig, load_config, parse_config};
 pub use model::{
-    ClientFeature, Credential, Diagnostic, DirGrant, DirMode, Grants, HostPattern, HttpGrant, HttpOrigin,
-    HttpScheme, InstancePolicy, InvalidTargetError, ItemFilter, LimitKey, Limits, MatchBoundary, NeedMatch,
-    PluginConfig, ReloadPolicy, RequestTarget, Requested, ReservedHeader, Secret, Severity, SourceField,
-    StateGrant, WebOrigin, dir_grant_entry, grant_line, is_localhost_name, is_loopback_host,
-    is_public_address, is_same_header, parse_host, parse_host_and_port, reached_addresses,
+    CertificateContent, CertificateName, ClientFeature, Credential, Diagnostic, DirGrant, DirMode, Grants,
+    HostPattern, HttpGrant, HttpOrigin, HttpScheme, InstancePolicy, InvalidTargetError, ItemFilter, LimitKey,
+    Limits, MatchBoundary, NeedMatch, PluginConfig, ReloadPolicy, RequestTarget, Requested, ReservedHeader,
+    Secret, Severity, SourceField, StateGrant, WebOrigin, dir_grant_entry, grant_line, is_localhost_name,
+    is_loopback_host, is_public_address, is_same_header, parse_host, parse_host_and_port, reached_addresses,
     readable_dir_entry, toml_string,
 };
 pub use read::{EntryKind, Environment, ProcessEnvironment, nearest_path};
@@ -46,6 +46,7 @@ pub use report::{ConfigSource, RenderStyle, render_diagnostics, resolved_config}
 pub use sections::admin::{AdminConfig, admin_listener};
 pub use sections::gateway::{WatchConfig, WiderGrantsPolicy};
 pub use sections::http::{BearerToken, HttpConfig};
+pub use sections::http_tls::{ClientAuthority, ClientCertificatePolicy, TlsConfig, endpoint_certificate};
 pub use sections::oauth::{
     IntrospectionConfig, IssuerConfig, KeyLocation, OAuthConfig, ProtectedResource, is_secure_url,
 };

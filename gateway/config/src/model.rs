@@ -2,6 +2,7 @@
 //!
 //! The catalog, the host and the dispatcher use these types; only the rest of `config` creates them from a file.
 
+mod certificate;
 mod description_inputs;
 pub(crate) mod diagnostic;
 mod grants;
@@ -18,6 +19,7 @@ mod suggest;
 mod web_origin;
 mod wider;
 
+pub use certificate::{CertificateContent, CertificateName};
 pub use diagnostic::{Diagnostic, Severity};
 pub use grants::{DirGrant, DirMode, Grants, StateGrant};
 pub use http_grant::{

@@ -279,6 +279,16 @@ fn protected_paths(config: &Config) -> Vec<ProtectedPath> {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         all.push(ProtectedPath::new(format!("the secret file {}", quoted(&name)), file, FromReading));
     }
+    if let Some(tls) = &config.http.tls {
+        // Anyone who can change it can make the endpoint unavailable.
+        let what = "the certificate of the endpoint".to_owned();
+        all.push(ProtectedPath::new(what, &tls.certificate_file, FromWriting));
+        if let Some(authority) = &tls.client_authority {
+            // Anyone who can change it can issue certificates to callers.
+            let what = "the authority of client certificates".to_owned();
+            all.push(ProtectedPath::new(what, &authority.file, FromWriting));
+        }
+    }
     for file in &config.key_files {
         // Anyone who can change it can issue tokens.
         all.push(ProtectedPath::new("the keys of an issuer".to_owned(), file, FromWriting));

@@ -46,6 +46,13 @@ impl Config {
         ]
         .to_vec();
         keys.extend(http.changed_keys(&new.http));
+        keys.push((
+            "http.tls",
+            match (&http.tls, &new.http.tls) {
+                (Some(tls), Some(new)) => tls.changes_authentication(new),
+                (tls, new) => tls.is_some() != new.is_some(),
+            },
+        ));
         keys.push(("admin.listen", *admin != new.admin && admin.is_some() && new.admin.is_some()));
         keys.push(("admin", admin.is_some() != new.admin.is_some()));
         keys.into_iter().filter(|(_, changed)| *changed).map(|(key, _)| key.to_owned()).collect()
@@ -59,7 +66,10 @@ impl Config {
         let pending = self.needs_restart(new);
         let is_pending = |key: &str| pending.iter().any(|pending| pending == key);
         let mut kept = Self { plugins: new.plugins.clone(), secret_files: Vec::new(), ..self.clone() };
-        if ["http.auth.issuers", "gateway.sealing_key"].into_iter().any(is_pending) {
+        if !is_pending("http.tls") {
+            kept.http.tls.clone_from(&new.http.tls);
+        }
+        if ["http.auth.issuers", "http.tls", "gateway.sealing_key"].into_iter().any(is_pending) {
             kept.secret_files.clone_from(&self.secret_files);
         }
         let mut problems = protected_paths::check(&kept);
@@ -85,7 +95,7 @@ impl Config {
 
 impl HttpConfig {
     /// Every key, and whether it differs.
-    fn changed_keys(&self, new: &Self) -> [(&'static str, bool); 16] {
+    fn changed_keys(&self, new: &Self) -> [(&'static str, bool); 17] {
         let Self {
             listen,
             tokens,
@@ -102,10 +112,13 @@ impl HttpConfig {
             legacy_sse,
             max_connections,
             trusted_proxies,
+            health,
+            tls: _, // compared by the caller, because a new certificate needs no restart
         } = self;
         // With a single issuer and no static tokens, the names of subjects don't contain their issuer. They could be the
         // same as the names of static tokens.
-        let names_clash = issuers.len() == 1 && tokens.is_empty() && !new.tokens.is_empty();
+        let names_clash =
+            issuers.len() == 1 && tokens.is_empty() && !self.accepts_certificates() && !new.tokens.is_empty();
         [
             ("http.listen", *listen != new.listen),
             ("http.allowed_hosts", *allowed_hosts != new.allowed_hosts),
@@ -118,6 +131,7 @@ impl HttpConfig {
             ("http.close_streams_after", *close_streams_after != new.close_streams_after),
             ("http.legacy_sse", *legacy_sse != new.legacy_sse),
             ("http.max_connections", *max_connections != new.max_connections),
+            ("http.health", *health != new.health),
             ("http.trusted_proxies", *trusted_proxies != new.trusted_proxies),
             ("http.auth.tokens", names_clash),
             ("http.auth.resource", *resource != new.oauth.resource),

@@ -3,6 +3,7 @@
 pub(crate) mod admin;
 pub(crate) mod gateway;
 pub(crate) mod http;
+pub(crate) mod http_tls;
 mod item_filter;
 pub(crate) mod limits;
 pub(crate) mod oauth;

@@ -5,3 +5,4 @@ pub mod keys;
 mod kind;
 mod limit_keys;
 pub mod reference;
+mod tls_keys;

@@ -8,8 +8,8 @@ use crate::names::{Principal, TokenSubject};
 /// The prefix of an IPv6 address that identifies one peer. A peer usually has all addresses of such a network.
 const PEER_PREFIX: u128 = !0 << 64;
 
-/// The caller that a request counts for: its token's name or subject or, without tokens, its
-/// address.
+/// The caller that a request counts for: the name or subject of its token, the name in its client certificate or,
+/// without these, its address.
 ///
 /// Rights belong to a [`Principal`], shares of budgets to a caller: all anonymous callers have the same rights, but one
 /// address must not use up what the others need.
@@ -21,6 +21,8 @@ pub enum Caller {
     Named(Arc<str>),
     /// A subject of an OAuth issuer.
     Subject(Arc<TokenSubject>),
+    /// The holder of a client certificate with this name.
+    Certificate(Arc<str>),
     /// An anonymous peer at this address. Different loopback addresses are one peer, because a client that connects to
     /// `localhost` may use either family.
     Address(IpAddr),
@@ -37,6 +39,7 @@ impl Caller {
             Principal::Local => Self::Local,
             Principal::Named(name) => Self::Named(Arc::clone(name)),
             Principal::Subject(subject) => Self::Subject(Arc::clone(subject)),
+            Principal::Certificate(name) => Self::Certificate(Arc::clone(name)),
             Principal::Anonymous => Self::from_address(address),
         }
     }
@@ -48,6 +51,7 @@ impl Caller {
             Self::Local => Principal::Local,
             Self::Named(name) => Principal::Named(Arc::clone(name)),
             Self::Subject(subject) => Principal::Subject(Arc::clone(subject)),
+            Self::Certificate(name) => Principal::Certificate(Arc::clone(name)),
             Self::Address(_) => Principal::Anonymous,
         }
     }

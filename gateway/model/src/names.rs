@@ -409,6 +409,9 @@ pub enum Principal {
     Named(Arc<str>),
     /// A subject of an OAuth issuer.
     Subject(Arc<TokenSubject>),
+    /// The holder of a client certificate with this name, which starts with its type, such as `dns:ci.example.com`. No
+    /// token's name contains a colon.
+    Certificate(Arc<str>),
 }
 
 impl Principal {
@@ -417,7 +420,7 @@ impl Principal {
     pub fn name(&self) -> Option<&str> {
         match self {
             Self::Local | Self::Anonymous => None,
-            Self::Named(name) => Some(name),
+            Self::Named(name) | Self::Certificate(name) => Some(name),
             Self::Subject(subject) => Some(subject.name()),
         }
     }
@@ -428,7 +431,7 @@ impl fmt::Display for Principal {
         match self {
             Self::Local => f.write_str("local"),
             Self::Anonymous => f.write_str("anonymous"),
-            Self::Named(name) => f.write_str(name),
+            Self::Named(name) | Self::Certificate(name) => f.write_str(name),
             Self::Subject(subject) => f.write_str(subject.name()),
         }
     }

@@ -131,10 +131,12 @@ impl UnreadResponses {
                 let wait = self.wait_until(|| !self.is_exceeded(caller));
                 cancel.run_until_cancelled(wait).await.ok_or(CallError::Cancelled)
             }
-            Caller::Named(_) | Caller::Subject(_) | Caller::Address(_) if self.is_exceeded(caller) => {
+            Caller::Named(_) | Caller::Subject(_) | Caller::Certificate(_) | Caller::Address(_)
+                if self.is_exceeded(caller) =>
+            {
                 Err(CallError::Busy(BusyReason::UnreadResponses))
             }
-            Caller::Named(_) | Caller::Subject(_) | Caller::Address(_) => Ok(()),
+            Caller::Named(_) | Caller::Subject(_) | Caller::Certificate(_) | Caller::Address(_) => Ok(()),
         }
     }
 }

@@ -59,6 +59,8 @@ fn message(rejection: Rejection) -> String {
             "the body must be JSON; send `{}` with `Content-Type: application/json`".to_owned()
         }
         Rejection::MissingToken
+        | Rejection::MissingCertificate
+        | Rejection::ExpiredCertificate
         | Rejection::InvalidToken(_)
         | Rejection::InsufficientScope
         | Rejection::IssuerUnavailable

@@ -276,7 +276,9 @@ impl Call {
         common: &CommonOptions,
     ) -> CommandResult {
         let timeout = Duration::from_secs(self.timeout);
-        let remote = McpClient::new(url.clone(), rounds::capabilities(!self.no_answers), timeout)?;
+        let config = common.config.as_deref();
+        let capabilities = rounds::capabilities(!self.no_answers);
+        let remote = McpClient::new(url.clone(), config, capabilities, timeout)?;
         remote.warn_if_token_exposed();
         let tools = remote.tools(self.tool.as_deref()).await?;
         let Some(name) = &self.tool else {

@@ -3,12 +3,13 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::env::VarError;
-use std::net::SocketAddr;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum};
-use moongate_config::{Environment, HttpConfig, LoadedConfig, ProcessEnvironment};
+use moongate_config::{
+    CertificateName, Environment, HttpConfig, LoadedConfig, ProcessEnvironment, TlsConfig,
+};
 use serde_json::json;
 use url::Url;
 
@@ -127,7 +128,7 @@ impl Client {
             } else {
                 TokenRequirement::None
             };
-            return Ok(GatewayConnection::Http { url: reachable_url(listen), token });
+            return Ok(GatewayConnection::Http { url: reachable_url(&gateway.http), token });
         }
         // A host that starts the gateway needs no token.
         let is_token = |name: &String| {
@@ -146,17 +147,26 @@ fn stdio_connection(config: &Path, variables: Vec<String>) -> Result<GatewayConn
     Ok(GatewayConnection::Stdio { program, config, variables })
 }
 
-/// The URL for reaching a listener from this machine.
-fn reachable_url(listen: SocketAddr) -> String {
-    let ip = listen.ip();
+/// The URL for reaching an endpoint from this machine.
+fn reachable_url(http: &HttpConfig) -> String {
+    let ip = http.listen.ip();
     // A listener on all addresses is reachable at the loopback address.
     let host = match (ip.is_unspecified(), ip.is_ipv6()) {
+        _ if let Some(name) = http.tls.as_ref().and_then(certified_host) => name,
         (false, false) => ip.to_string(),
         (false, true) => format!("[{ip}]"),
         (true, false) => "127.0.0.1".to_owned(),
         (true, true) => "[::1]".to_owned(),
     };
-    format!("http://{host}:{}{MCP_PATH}", listen.port())
+    format!("{}://{host}:{}{MCP_PATH}", http.scheme(), http.listen.port())
+}
+
+/// The first host name that the certificate is valid for. Hosts refuse it under any other name.
+fn certified_host(tls: &TlsConfig) -> Option<String> {
+    tls.certificate()?.names.into_iter().find_map(|name| match name {
+        CertificateName::Dns(name) if !name.contains('*') => Some(name),
+        CertificateName::Dns(_) | CertificateName::Uri(_) | CertificateName::Email(_) => None,
+    })
 }
 
 /// Stands for a secret that isn't set. It is as long as any secret has to be.

@@ -1,5 +1,6 @@
 //! `list`: lists tools, resources, prompts and plugins, as clients see them.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -89,7 +90,7 @@ impl ListKind {
 impl List {
     pub(super) async fn run(self, common: &CommonOptions) -> CommandResult {
         if let Some(url) = &self.url {
-            return self.run_remote(url).await;
+            return self.run_remote(url, common).await;
         }
         let why = match self.kind {
             Some(ListKind::Plugins) => match live::list_live_plugins(&self.place, common).await? {
@@ -123,13 +124,13 @@ impl List {
     }
 
     /// Lists the items of the gateway at an endpoint.
-    async fn run_remote(&self, url: &Url) -> CommandResult {
+    async fn run_remote(&self, url: &Url, common: &CommonOptions) -> CommandResult {
         if matches!(self.kind, Some(ListKind::Plugins)) {
             let message = "`--url` can't list plugins, because clients don't see them";
             let hint = "use the admin listener: `moongate list plugins --admin ADDR`";
             return Err(CommandError::new(ExitKind::Usage).message(message, Some(hint)));
         }
-        self.print_lists(&remote_lists(url, self.kind).await?)?;
+        self.print_lists(&remote_lists(url, self.kind, common.config.as_deref()).await?)?;
         Ok(ExitKind::Success)
     }
 
@@ -279,8 +280,10 @@ fn prompts(catalog: &Catalog) -> Vec<Value> {
 async fn remote_lists(
     url: &Url,
     kind: Option<ListKind>,
+    config: Option<&Path>,
 ) -> Result<Vec<(&'static str, Vec<Value>)>, CommandError> {
-    let remote = McpClient::new(url.clone(), json!({}), Duration::from_secs(DEFAULT_TIMEOUT_SECS))?;
+    let timeout = Duration::from_secs(DEFAULT_TIMEOUT_SECS);
+    let remote = McpClient::new(url.clone(), config, json!({}), timeout)?;
     remote.warn_if_token_exposed();
     let mut lists = Vec::new();
     for kind in kind.map_or(ListKind::ALL.to_vec(), |kind| vec![kind]) {

@@ -2,9 +2,11 @@
 //!
 //! It uses the newest revision, which needs no session.
 
+use std::io;
+use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -25,6 +27,9 @@ use url::{Host, Url};
 use crate::cli::call::rounds::{RoundInput, RoundResult};
 use crate::cli::{print, version};
 use crate::transport::http::MCP_PATH;
+use crate::transport::http::tls::PLAIN_HTTP_ANSWER;
+
+mod trust;
 
 /// The protocol revision, which is sent with every request.
 const PROTOCOL_REVISION: &str = "2026-07-28";
@@ -75,7 +80,7 @@ enum HttpTransport {
 }
 
 impl HttpTransport {
-    fn to(endpoint: &Url) -> Result<Self> {
+    fn to(endpoint: &Url, config: Option<&Path>) -> Result<Self> {
         let mut connector = HttpConnector::new();
         connector.enforce_http(false);
         connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
@@ -83,9 +88,7 @@ impl HttpTransport {
         if endpoint.scheme() == "http" {
             return Ok(Self::Plain(client.build(connector)));
         }
-        let trust = HttpsConnectorBuilder::new()
-            .with_native_roots()
-            .map_err(|_| anyhow!("this machine has no CA certificates; install them (`ca-certificates`)"))?;
+        let trust = HttpsConnectorBuilder::new().with_tls_config(trust::client_config(config)?);
         Ok(Self::Tls(client.build(trust.https_only().enable_http1().wrap_connector(connector))))
     }
 
@@ -98,11 +101,17 @@ impl HttpTransport {
 }
 
 impl McpClient {
-    /// A client of the gateway at `endpoint`.
+    /// A client of the gateway at `endpoint`. Over TLS, it also trusts the certificate in the configuration that `config`
+    /// names or that is found.
     ///
     /// # Errors
     /// The token isn't a valid header value, or this machine has no CA certificates.
-    pub(super) fn new(endpoint: Url, capabilities: Value, read_timeout: Duration) -> Result<Self> {
+    pub(super) fn new(
+        endpoint: Url,
+        config: Option<&Path>,
+        capabilities: Value,
+        read_timeout: Duration,
+    ) -> Result<Self> {
         let token = std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty());
         if token.as_ref().is_some_and(|token| is_header_value(token)) {
             bail!("{TOKEN_VARIABLE} starts with `Bearer`: remove that and keep only the token");
@@ -115,7 +124,8 @@ impl McpClient {
                 value.set_sensitive(true);
                 value
             });
-        Ok(Self { transport: HttpTransport::to(&endpoint)?, endpoint, token, read_timeout, capabilities })
+        let transport = HttpTransport::to(&endpoint, config)?;
+        Ok(Self { transport, endpoint, token, read_timeout, capabilities })
     }
 
     /// Prints a note if the token is sent unencrypted to another machine.
@@ -251,6 +261,7 @@ impl McpClient {
     fn correct_scheme(&self, failure: &str) -> Option<(&'static str, Url)> {
         let other = match self.endpoint.scheme() {
             "https" if failure.contains("InvalidContentType") => "http",
+            "http" if failure == PLAIN_HTTP_ANSWER => "https",
             _ => return None,
         };
         let mut meant = self.endpoint.clone();
@@ -259,6 +270,9 @@ impl McpClient {
     }
 
     fn result(&self, status: StatusCode, body: &str) -> Result<Value, McpClientError> {
+        if body == PLAIN_HTTP_ANSWER {
+            return Err(self.unreachable(&io::Error::other(PLAIN_HTTP_ANSWER)));
+        }
         let answer = parse_response(body).unwrap_or_default();
         let message = answer["error"]["message"].as_str();
         match (status, answer.get("result"), message) {

@@ -111,7 +111,7 @@ impl Serve {
         };
         let _progress = CompileProgress::show(app.supervisor().status());
         if !app.supervisor().is_loaded() {
-            tracing::info!("{}", answers_meanwhile(&app));
+            tracing::info!("{}", answers_meanwhile(&app, &config));
         }
         let loaded = tokio::select! {
             biased;
@@ -174,7 +174,7 @@ impl Serve {
             ("stdio".to_owned(), json!(self.stdio)),
         ]);
         if let Some(address) = app.address() {
-            let url = format!("http://{address}{MCP_PATH}");
+            let url = format!("{}://{address}{MCP_PATH}", config.http.scheme());
             lines.push(format!("endpoint  {url}"));
             members.insert("endpoint".to_owned(), json!(url));
         }
@@ -197,7 +197,12 @@ impl Serve {
         lines.push(format!("serving   {serving}"));
         if !self.stdio
             && let Some(address) = app.address()
-            && let Some(call) = example(&app.supervisor().catalog().borrow(), &print::program_name(), address)
+            && let Some(call) = example(
+                &app.supervisor().catalog().borrow(),
+                &print::program_name(),
+                config.http.scheme(),
+                address,
+            )
         {
             lines.push(format!("try       {call}"));
         }
@@ -216,8 +221,9 @@ async fn loaded_while_connected(app: &App, config: &Config) -> Result<(), AppSta
 }
 
 /// The log line of a gateway that serves while plugins are being compiled.
-fn answers_meanwhile(app: &App) -> String {
-    let endpoint = app.address().map(|address| format!(" at http://{address}{MCP_PATH}"));
+fn answers_meanwhile(app: &App, config: &Config) -> String {
+    let scheme = config.http.scheme();
+    let endpoint = app.address().map(|address| format!(" at {scheme}://{address}{MCP_PATH}"));
     let admin = app.admin_address().map(|address| format!("; admin listener at http://{address}"));
     let (endpoint, admin) = (endpoint.unwrap_or_default(), admin.unwrap_or_default());
     format!("serving{endpoint} while plugins are being loaded{admin}")

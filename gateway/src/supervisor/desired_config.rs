@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use moongate_config::{
-    BearerToken, Config, ConfigSource, Diagnostic, Environment, PluginConfig, WatchConfig, WiderGrantsPolicy,
-    load_config, protected_paths,
+    BearerToken, Config, ConfigSource, Diagnostic, Environment, PluginConfig, TlsConfig, WatchConfig,
+    WiderGrantsPolicy, load_config, protected_paths,
 };
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
 use moongate_system::blocking::BlockingLimiter;
@@ -108,8 +109,12 @@ fn is_same(a: &moongate_config::LoadedConfig, b: &moongate_config::LoadedConfig)
     let tokens = |loaded: &moongate_config::LoadedConfig| {
         loaded.config.as_ref().map(|config| config.http.tokens.clone()).unwrap_or_default()
     };
+    let tls = |loaded: &moongate_config::LoadedConfig| {
+        loaded.config.as_ref().and_then(|config| config.http.tls.clone())
+    };
     a.source.text == b.source.text
         && tokens(a) == tokens(b)
+        && tls(a) == tls(b)
         && a.problems == b.problems
         && plugins(a).iter().zip(&plugins(b)).all(|(a, b)| a.is_equivalent_to(b))
 }
@@ -168,6 +173,8 @@ pub(super) struct DesiredConfig {
     pub(super) stop_grace: Duration,
     /// The static tokens in use.
     pub(super) tokens: Vec<BearerToken>,
+    /// The certificate of the endpoint. The endpoint waits for changes.
+    pub(super) tls: watch::Sender<Option<TlsConfig>>,
     queued: Option<ReadRequest>,
     running: Option<ReadRequest>,
 }
@@ -186,6 +193,7 @@ impl DesiredConfig {
             watch: config.watch,
             stop_grace: config.stop_grace,
             tokens: config.http.tokens.clone(),
+            tls: watch::Sender::new(config.http.tls.clone()),
             queued: None,
             running: None,
             started: Arc::new(config),

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_config::{BearerToken, Config, Diagnostic, DirGrant, DirMode, PluginConfig};
+use moongate_config::{BearerToken, Config, Diagnostic, DirGrant, DirMode, PluginConfig, TlsConfig};
 use moongate_model::names::PluginId;
 use moongate_protocol::catalog::Catalog;
 use moongate_protocol::changes::ResourceUpdates;
@@ -252,6 +252,11 @@ impl Reconciler {
 
     pub(super) fn status(&self) -> watch::Receiver<Arc<SupervisorStatus>> {
         self.status.subscribe()
+    }
+
+    /// The current certificate of the endpoint.
+    pub(super) fn tls(&self) -> watch::Receiver<Option<TlsConfig>> {
+        self.desired.tls.subscribe()
     }
 
     /// Waits for an event and handles it completely.

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use axum::Router;
 use axum::routing::any;
 use moongate_auth::Authenticator;
-use moongate_config::HttpConfig;
+use moongate_config::{HttpConfig, TlsConfig};
 use moongate_protocol::server::Server;
+use tokio::sync::watch;
 
 use crate::metrics::Metrics;
 use crate::transport::TransportShutdown;
@@ -16,20 +17,25 @@ use crate::transport::trace::Trace;
 pub(crate) mod accept;
 mod auth;
 pub(crate) mod body;
+mod client_identity;
 mod client_stream;
 pub(crate) mod connections;
 mod endpoint;
 mod failed_tokens;
 mod forwarded;
+mod health_probes;
 mod legacy_sse;
 pub(crate) mod listener;
 pub(crate) mod origin;
 pub(crate) mod rejection;
 mod sse;
+pub(crate) mod tls;
 
 use endpoint::Endpoint;
+pub use health_probes::EndpointHealth;
 pub use listener::BindError;
 use listener::{HttpListener, ListenerLimits, ListenerPurpose};
+use tls::ListenerTls;
 
 /// The path of the MCP endpoint.
 pub const MCP_PATH: &str = "/mcp";
@@ -77,6 +83,17 @@ fn max_connections(config: &HttpConfig) -> usize {
     }
 }
 
+/// What an endpoint gets from the rest of the gateway.
+#[derive(Debug)]
+pub struct EndpointContext {
+    /// The certificate, with updates.
+    pub tls: watch::Receiver<Option<TlsConfig>>,
+    /// Verifies the tokens of requests.
+    pub authenticator: Arc<Authenticator>,
+    /// The state for health probes.
+    pub health: EndpointHealth,
+}
+
 /// A bound address. Connections wait until [`BoundEndpoint::serve`].
 #[derive(Debug)]
 pub struct BoundEndpoint(HttpListener);
@@ -97,17 +114,19 @@ impl BoundEndpoint {
     }
 
     /// Serves until shutdown, then lets requests finish until the time is up; idle connections are closed earlier.
-    /// Returns the number of busy connections that were dropped. `authenticator` verifies the tokens of requests, and `trace` records every message.
+    /// Returns the number of busy connections that were dropped. `trace` records every message.
     pub async fn serve(
         self,
         server: Arc<Server>,
         config: &HttpConfig,
-        authenticator: Arc<Authenticator>,
+        context: EndpointContext,
         trace: Option<Trace>,
         metrics: Arc<Metrics>,
         ending: TransportShutdown,
     ) -> usize {
-        let endpoint = Arc::new(Endpoint::new(server, config, authenticator, self.address(), trace, metrics));
+        let EndpointContext { tls, authenticator, health } = context;
+        let endpoint =
+            Arc::new(Endpoint::new(server, config, authenticator, health, self.address(), trace, metrics));
         let mut router = Router::new();
         // Some clients and proxies add a slash.
         for slash in ["", "/"] {
@@ -119,10 +138,15 @@ impl BoundEndpoint {
                 router = router.route(&messages, any(legacy_sse::messages));
             }
         }
+        if config.health {
+            for path in [health_probes::LIVENESS_PATH, health_probes::READINESS_PATH] {
+                router = router.route(path, any(endpoint::health));
+            }
+        }
         let router = router.fallback(endpoint::not_found).with_state(endpoint);
         let TransportShutdown { stop_accepting: stop, time_up: over, .. } = ending;
         let limits = ListenerLimits { connections: max_connections(config), idle: config.idle_timeout };
-        self.0.serve(router, limits, stop, over.cancelled_owned()).await
+        self.0.serve(router, ListenerTls::new(tls), limits, stop, over.cancelled_owned()).await
     }
 }
 

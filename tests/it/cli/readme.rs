@@ -12,7 +12,7 @@ mod session;
 use std::collections::BTreeSet;
 use std::fs;
 
-use moongate_tests::{Workspace, component, project_root};
+use moongate_tests::{IssuedCertificate, TestAuthority, Workspace, component, project_root};
 use serde_json::Value;
 
 use page::Page;
@@ -111,6 +111,13 @@ fn check_accepts_every_configuration_example() {
         }
         for rest in block.text.split("{ file = \"").skip(1) {
             workspace.write(rest.split('"').next().unwrap(), "a-secret-of-some-length");
+        }
+        if block.text.contains("[http.tls]") {
+            let authority = TestAuthority::new();
+            let IssuedCertificate { certificate, key } = authority.server();
+            workspace.write("certificate.pem", certificate);
+            workspace.write("key.pem", key);
+            workspace.write("client-ca.pem", authority.certificate());
         }
         let output = workspace.run(&["check"]);
         assert!(output.status.success(), "{}: {}", block.place, String::from_utf8_lossy(&output.stderr));

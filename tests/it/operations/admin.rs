@@ -272,3 +272,27 @@ fn admin_works_while_a_plugin_is_saturated() {
         assert_eq!(text(&call.message().unwrap()), "/gate/open is there");
     }
 }
+
+#[test]
+fn health_probes_on_the_mcp_port_need_no_token_and_tell_nothing_else() {
+    let workspace = Workspace::new(
+        "[http]\nhealth = true\nauth.tokens = [{ name = \"ci\", token = { file = \"token\" } }]\n\
+         [plugins.zoo]\nsource = \"@zoo@\"\n[plugins.missing]\nsource = \"missing.wasm\"\n",
+    );
+    workspace.write("token", "a-long-secret-of-this-test-alone");
+    let http = Http::start(&workspace);
+    for (path, text) in [("/livez", "alive\n"), ("/readyz", "ready\n"), ("/readyz?verbose", "ready\n")] {
+        let reply = http.send("GET", path, &[], b"");
+        assert_eq!((reply.status, &*reply.body), (200, text), "{path}");
+        assert_eq!(http.send("HEAD", path, &[], b"").status, 200);
+        assert_eq!(http.send("POST", path, &[], b"{}").status, 405);
+        assert_eq!(http.send("GET", path, &[("Origin", "https://evil.example")], b"").status, 403);
+        assert_eq!(http.send("GET", path, &[("Host", "evil.example")], b"").status, 403);
+    }
+    for path in ["/metrics", "/status.json", "/reload", "/livez/"] {
+        assert_eq!(http.send("GET", path, &[], b"").status, 404, "{path}");
+    }
+    drop(http);
+    let http = Http::start(&Workspace::with_plugin("zoo"));
+    assert_eq!(http.send("GET", "/livez", &[], b"").status, 404, "off by default");
+}

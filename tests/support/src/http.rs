@@ -139,9 +139,10 @@ impl Http {
             // The log can name other listeners first.
             if is_started(&line)
                 && let Some(end) = line.find("/mcp")
-                && let Some(at) = line[..end].rfind("http://")
+                && let Some(at) = line[..end].rfind("://")
+                && line[..at].ends_with("http") | line[..at].ends_with("https")
             {
-                break line[at + "http://".len()..end].parse().expect("an address");
+                break line[at + "://".len()..end].parse().expect("an address");
             }
         };
         let log = Arc::new(Mutex::new(seen));
@@ -328,7 +329,7 @@ impl Drop for Http {
 }
 
 #[track_caller]
-fn parse(answer: &[u8]) -> Reply {
+pub(crate) fn parse(answer: &[u8]) -> Reply {
     let text = String::from_utf8_lossy(answer);
     let (head, body) =
         text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("not an HTTP response: {text:?}"));

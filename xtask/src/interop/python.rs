@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use anyhow::Result;
 
 use super::{
-    CLIENTS_CONFIG, ClientTable, SuiteOutcome, install, print_log_on_failure, run_script, sse_url,
-    start_gateway, stdio_command,
+    CLIENTS_CONFIG, ClientTable, SuiteOutcome, TlsGateway, install, print_log_on_failure, run_script,
+    sse_url, start_gateway, stdio_command,
 };
 use crate::project::Project;
 use crate::report::Tally;
@@ -15,17 +15,26 @@ use crate::run::ProcessRun;
 /// Tests all capabilities of the clients over each transport.
 pub(super) fn run(project: &Project, table: &mut ClientTable) -> Result<SuiteOutcome> {
     let mut total = Tally::default();
-    let mut server = None;
+    let mut plain = None;
+    let mut encrypted = None;
     for line in ["v1", "v2", "fastmcp"] {
         let python = match install::python_packages(project, line, &lock(line))? {
             Ok(python) => python,
             Err(missing) => return Ok(SuiteOutcome::Skipped(missing)),
         };
-        let server = match &server {
-            Some(server) => server,
-            None => server.insert(start_gateway(project, CLIENTS_CONFIG)?),
-        };
         let run = script(project, python, &format!("everything_{line}.py"));
+        // The newer line connects over TLS.
+        let (server, run) = if line == "v2" {
+            let gateway = encrypted.insert(TlsGateway::start(project)?);
+            let run = gateway.trust().into_iter().fold(run, |run, (name, file)| run.env(name, file));
+            (&gateway.server, run)
+        } else {
+            let server = match &plain {
+                Some(server) => server,
+                None => plain.insert(start_gateway(project, CLIENTS_CONFIG)?),
+            };
+            (server, run)
+        };
         let run = run.args(["--http", &server.url]);
         // Only the older line supports the transport of 2024-11-05.
         let run = if line == "v1" { run.args(["--sse", &sse_url(server)]) } else { run };

@@ -1,10 +1,11 @@
-//! Both lines of the TypeScript SDK as clients, and the bridge `mcp-remote`, which uses the SDK.
+//! Both lines of the TypeScript SDK as clients, and the bridge `mcp-remote`, which uses the SDK. They
+//! connect over TLS.
 
 use anyhow::Result;
 
 use super::{
-    CLIENTS_CONFIG, ClientTable, SuiteOutcome, install, print_log_on_failure, run_script, sse_url,
-    start_gateway, stdio_command,
+    CLIENTS_CONFIG, ClientTable, SuiteOutcome, TlsGateway, install, print_log_on_failure, run_script,
+    sse_url, stdio_command,
 };
 use crate::project::Project;
 
@@ -14,11 +15,13 @@ pub(super) fn run(project: &Project, table: &mut ClientTable) -> Result<SuiteOut
         Ok(node) => node,
         Err(missing) => return Ok(SuiteOutcome::Skipped(missing)),
     };
-    let server = start_gateway(project, CLIENTS_CONFIG)?;
+    let gateway = TlsGateway::start(project)?;
+    let server = &gateway.server;
     let run = node.run(&project.root().join("tests/clients/node/everything.mjs"));
-    let run = run.arg(&node.directory).args(["--http", &server.url, "--sse", &sse_url(&server), "--"]);
+    let run = run.arg(&node.directory).args(["--http", &server.url, "--sse", &sse_url(server), "--"]);
     let run = run.args(stdio_command(project, CLIENTS_CONFIG));
     // By default, the bridge stores files in the user's home.
     let run = run.env("MCP_REMOTE_CONFIG_DIR", node.directory.join("mcp-remote"));
-    Ok(SuiteOutcome::Checked(print_log_on_failure(&server, run_script(project, run, table)?)))
+    let run = gateway.trust().into_iter().fold(run, |run, (name, file)| run.env(name, file));
+    Ok(SuiteOutcome::Checked(print_log_on_failure(server, run_script(project, run, table)?)))
 }

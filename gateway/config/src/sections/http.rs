@@ -13,6 +13,7 @@ use url::Host;
 use crate::model::diagnostic::quoted;
 use crate::model::{Diagnostic, Secret, WebOrigin, parse_host};
 use crate::read::{ConfigReader, TomlString, TomlTable};
+use crate::sections::http_tls::{TlsConfig, read_tls};
 use crate::sections::oauth::{OAuthConfig, read_oauth};
 
 /// The shortest token, in characters. A shorter one could be guessed.
@@ -28,7 +29,9 @@ pub struct HttpConfig {
     pub tokens: Vec<BearerToken>,
     /// OAuth: the issuers of access tokens.
     pub oauth: OAuthConfig,
-    /// The number of tokens and client secrets whose variable or file can't be read. HTTP can't be served then, see
+    /// The certificate of the endpoint. `None` means plain HTTP.
+    pub tls: Option<TlsConfig>,
+    /// The number of tokens, client secrets, certificates and keys whose variable or file can't be used. HTTP can't be served then, see
     /// [`LoadedConfig::require_http`](crate::LoadedConfig::require_http).
     pub unreadable_tokens: usize,
     /// Hosts that requests may be addressed to, in addition to loopback names and the listening address.
@@ -53,6 +56,8 @@ pub struct HttpConfig {
     pub max_connections: Option<u32>,
     /// Proxies whose `X-Forwarded-For` names the client.
     pub trusted_proxies: Vec<IpNet>,
+    /// True if health probes are answered too, without authentication.
+    pub health: bool,
 }
 
 /// A bearer token and its caller.
@@ -72,6 +77,7 @@ impl Default for HttpConfig {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8931)),
             tokens: Vec::new(),
             oauth: OAuthConfig::default(),
+            tls: None,
             unreadable_tokens: 0,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
@@ -84,24 +90,43 @@ impl Default for HttpConfig {
             legacy_sse: false,
             max_connections: None,
             trusted_proxies: Vec::new(),
+            health: false,
         }
     }
 }
 
 impl HttpConfig {
+    /// The scheme of the endpoint's address.
+    #[must_use]
+    pub fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
+    }
+
     /// Reports whether callers need a token.
     #[must_use]
     pub fn requires_tokens(&self) -> bool {
         !self.tokens.is_empty() || !self.oauth.issuers.is_empty() || self.unreadable_tokens > 0
     }
 
-    /// Reports whether anyone on the network could call the gateway: the address isn't loopback and no token is
-    /// required.
+    /// Reports whether callers need a token or a client certificate.
+    #[must_use]
+    pub fn requires_authentication(&self) -> bool {
+        self.requires_tokens() || self.accepts_certificates()
+    }
+
+    /// Reports whether a client certificate authenticates a caller.
+    #[must_use]
+    pub fn accepts_certificates(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.client_authority.is_some())
+    }
+
+    /// Reports whether anyone on the network could call the gateway: the address isn't loopback and neither a token nor a
+    /// client certificate is required.
     ///
     /// The reader rejects this. Check again if the command line sets another address.
     #[must_use]
     pub fn is_open_without_tokens(&self, listen: SocketAddr) -> bool {
-        !listen.ip().to_canonical().is_loopback() && !self.requires_tokens()
+        !listen.ip().to_canonical().is_loopback() && !self.requires_authentication()
     }
 
     /// The first token that anyone on the network could guess: it is short, and the address isn't loopback.
@@ -139,11 +164,13 @@ pub(crate) fn read_http(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>) -> 
     let auth = reader.table(&table, "auth");
     let tokens = auth.as_ref().map(|auth| read_tokens(reader, auth, reachable)).unwrap_or_default();
     let oauth = auth.as_ref().map(|auth| read_oauth(reader, auth)).unwrap_or_default();
+    let tls = read_tls(reader, &table);
     let http = HttpConfig {
         listen: listen.unwrap_or(default.listen),
-        unreadable_tokens: reader.http_problems.len(),
+        unreadable_tokens: reader.http_problems.iter().filter(|problem| problem.is_error()).count(),
         tokens,
         oauth,
+        tls,
         allowed_hosts: read_checked(reader, &table, "allowed_hosts", host),
         allowed_origins: read_checked(reader, &table, "allowed_origins", origin),
         max_body: reader.size(&table, "max_body", default.max_body),
@@ -159,6 +186,7 @@ pub(crate) fn read_http(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>) -> 
             .get("max_connections")
             .map(|_| reader.integer(&table, "max_connections", u32::MAX)),
         trusted_proxies: read_checked(reader, &table, "trusted_proxies", proxy),
+        health: reader.boolean(&table, "health", default.health),
     };
     if let Some(text) = written
         && http.is_open_without_tokens(http.listen)
@@ -297,8 +325,11 @@ fn check_token(reader: &mut ConfigReader<'_>, token: &Secret, span: &Range<usize
     reader.report(problem.with_span(span.clone()).with_hint("generate one with `openssl rand -hex 32`"));
 }
 
-/// Reports whether the file has tokens or issuers, valid or not.
+/// Reports whether the file has tokens, issuers or an authority of client certificates, valid or not.
 fn mentions_credentials(http: &TomlTable<'_>) -> bool {
+    if http.get("tls").is_some_and(|tls| tls.inner.get("client_ca").is_some()) {
+        return true;
+    }
     ["tokens", "issuers"].iter().any(|name| {
         let entries = http.get("auth").and_then(|auth| auth.inner.get(*name).cloned());
         entries.is_some_and(|all| !all.get_ref().as_array().is_some_and(|all| all.is_empty()))

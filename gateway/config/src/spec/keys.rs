@@ -7,6 +7,7 @@ pub use super::kind::{Content, Key, MIN_SIZE_WITHOUT_UNIT, NumberRange, ValueKin
 pub use super::limit_keys::LIMITS;
 
 use super::kind::{key, optional, required};
+use super::tls_keys::HTTP_TLS;
 
 /// The top level.
 pub static ROOT: &[Key] = &[
@@ -234,7 +235,18 @@ static HTTP: &[Key] = &[
          that isn't one of these. Clients without a token share limits per address, and guessed tokens are slowed down \
          per address. The header of other peers is ignored.",
     ),
+    optional(
+        "health",
+        ValueKind::Boolean,
+        "false",
+        "Also answer `/livez` and `/readyz` here, without authentication and without reasons.",
+    ),
     key("auth", ValueKind::Table(AUTH), "Authentication of callers."),
+    key(
+        "tls",
+        ValueKind::Table(HTTP_TLS),
+        "TLS with a certificate of the endpoint. Without this table, it uses plain HTTP.",
+    ),
 ];
 
 static AUTH: &[Key] = &[

@@ -171,7 +171,9 @@ impl Server {
                 let is_counted = match connection.caller {
                     // Calls over stdio wait while many answers are unread: those of a batch would wait for each other.
                     Caller::Local => false,
-                    Caller::Named(_) | Caller::Subject(_) | Caller::Address(_) => true,
+                    Caller::Named(_) | Caller::Subject(_) | Caller::Certificate(_) | Caller::Address(_) => {
+                        true
+                    }
                 };
                 batch_reply(replies.collect(), is_counted)
             }
@@ -208,7 +210,7 @@ impl Server {
         let mut span = self.span(request, connection.transport);
         let must_read = match connection.caller {
             Caller::Local => false, // its calls wait instead
-            Caller::Named(_) | Caller::Subject(_) | Caller::Address(_) => {
+            Caller::Named(_) | Caller::Subject(_) | Caller::Certificate(_) | Caller::Address(_) => {
                 self.unread_responses.is_exceeded(&connection.caller)
             }
         };

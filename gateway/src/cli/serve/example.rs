@@ -10,11 +10,11 @@ use crate::transport::http::MCP_PATH;
 
 /// A command line that calls a read-only tool of the gateway at an address: of the tools whose schemas have example
 /// values, the one with the fewest required arguments.
-pub(super) fn example(catalog: &Catalog, program: &str, address: SocketAddr) -> Option<String> {
+pub(super) fn example(catalog: &Catalog, program: &str, scheme: &str, address: SocketAddr) -> Option<String> {
     let harmless = catalog.tools().iter().filter(|tool| tool.tool().hints.read_only == Some(true));
     let calls = harmless.filter_map(|tool| Some((tool, arguments(tool)?)));
     let (tool, arguments) = calls.min_by_key(|(_, arguments)| arguments.len())?;
-    let url = format!("http://{}{MCP_PATH}", reachable(address));
+    let url = format!("{scheme}://{}{MCP_PATH}", reachable(address));
     let mut words =
         vec![print::shell_word(program), "call".to_owned(), "--url".to_owned(), print::shell_word(&url)];
     words.push(tool.public_name().to_string());

@@ -145,10 +145,17 @@ impl Reconciler {
             let stays = match key.as_str() {
                 "http.auth.issuers" => "the earlier issuers stay in use",
                 "http.auth.tokens" => "no static token is accepted", // see `HttpConfig::changed_keys`
+                "http.tls" if desired.started.http.tls.is_some() => "TLS as before stays in use",
+                "http.tls" => "plain HTTP stays in use",
                 _ => "the earlier value stays in use",
             };
             tracing::warn!("`{key}` changed and needs a restart; until then, {stays}");
             changes.needs_restart.push(format!("`{key}`"));
+        }
+        if !needs_restart.iter().any(|key| key == "http.tls")
+            && desired.tls.send_if_modified(|tls| replace_if_different(tls, &config.http.tls))
+        {
+            changes.lines.push("`http.tls` certificate".to_owned());
         }
         if desired.needs_restart != needs_restart {
             let line = needs_restart.is_empty().then(|| "nothing needs a restart any more".to_owned());
@@ -312,6 +319,13 @@ fn describe_tokens<'t>(
     });
     let removed = before.iter().filter(move |token| find(now, &token.principal).is_none());
     changed.chain(removed.map(|token| format!("token `{}` revoked", token.principal)))
+}
+
+/// Replaces a value. Returns whether it was different.
+fn replace_if_different<T: Clone + PartialEq>(current: &mut T, new: &T) -> bool {
+    let is_different = current != new;
+    current.clone_from(new);
+    is_different
 }
 
 /// A problem in one line, with its place.

@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::transport::http::MCP_PATH;
+use crate::transport::http::client_identity::ClientIdentity;
 use crate::transport::http::origin;
 use crate::transport::http::rejection::Rejection;
 
@@ -85,17 +86,26 @@ impl RequestAuthenticator {
         Self { authenticator, metadata: ResourceMetadata::new(&config.oauth, MCP_PATH) }
     }
 
-    /// The holder of the token in a request from `peer`.
+    /// The holder of the token in a request from `peer` or, without a token, of its connection's client certificate.
     ///
     /// # Errors
-    /// A token is required, and it is missing, not accepted, or can't be verified.
+    /// A token or certificate is required, and it is missing, not accepted, or can't be verified.
     pub(super) async fn authenticate(
         &self,
         headers: &HeaderMap,
         peer: IpAddr,
+        identity: Option<&ClientIdentity>,
     ) -> Result<Authenticated, Rejection> {
         if let Some(anonymous) = self.authenticator.anonymous() {
             return Ok(anonymous);
+        }
+        let has_token = self.authenticator.accepts_tokens() && headers.contains_key(AUTHORIZATION);
+        match identity {
+            Some(identity) if !has_token => {
+                return identity.authenticate().ok_or(Rejection::ExpiredCertificate);
+            }
+            None if !self.authenticator.accepts_tokens() => return Err(Rejection::MissingCertificate),
+            Some(_) | None => {}
         }
         let mut given = headers.get_all(AUTHORIZATION).iter();
         let (Some(value), None) = (given.next(), given.next()) else { return Err(Rejection::MissingToken) };
@@ -121,6 +131,8 @@ impl RequestAuthenticator {
                 Rejection::Host
                 | Rejection::Origin
                 | Rejection::Path
+                | Rejection::MissingCertificate
+                | Rejection::ExpiredCertificate
                 | Rejection::IssuerUnavailable
                 | Rejection::Method(_)
                 | Rejection::ContentType

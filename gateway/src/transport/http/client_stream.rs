@@ -96,23 +96,32 @@ impl<S> ClientStream<S> {
     }
 }
 
+/// Reads at most [`MAX_READ_BYTES`], and returns their number.
+fn poll_read_part<S: AsyncRead + Unpin>(
+    stream: &mut S,
+    context: &mut Context<'_>,
+    buffer: &mut ReadBuf<'_>,
+) -> Poll<io::Result<usize>> {
+    if buffer.remaining() > MAX_READ_BYTES {
+        let mut part = ReadBuf::new(buffer.initialize_unfilled_to(MAX_READ_BYTES));
+        ready!(Pin::new(stream).poll_read(context, &mut part))?;
+        let received = part.filled().len();
+        buffer.advance(received);
+        Poll::Ready(Ok(received))
+    } else {
+        let before = buffer.filled().len();
+        ready!(Pin::new(stream).poll_read(context, buffer))?;
+        Poll::Ready(Ok(buffer.filled().len() - before))
+    }
+}
+
 impl<S: AsyncRead + Unpin> AsyncRead for ClientStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let received = if buffer.remaining() > MAX_READ_BYTES {
-            let mut part = ReadBuf::new(buffer.initialize_unfilled_to(MAX_READ_BYTES));
-            ready!(Pin::new(&mut self.stream).poll_read(context, &mut part))?;
-            let received = part.filled().len();
-            buffer.advance(received);
-            received
-        } else {
-            let before = buffer.filled().len();
-            ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
-            buffer.filled().len() - before
-        };
+        let received = ready!(poll_read_part(&mut self.stream, context, buffer))?;
         self.handle.received(received);
         Poll::Ready(Ok(()))
     }
@@ -147,6 +156,50 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ClientStream<S> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+/// A decrypted stream, which is read in small parts like a [`ClientStream`]. The encrypted stream below it has the time
+/// limits.
+pub(super) struct DecryptedStream<S>(pub(super) S);
+
+impl<S: AsyncRead + Unpin> AsyncRead for DecryptedStream<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        poll_read_part(&mut self.0, context, buffer).map_ok(|_| ())
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for DecryptedStream<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write_vectored(context, parts)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.0.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
     }
 }
 

@@ -340,9 +340,13 @@ impl Drop for ConnectionSlot {
 }
 
 impl ConnectionHandle {
-    /// Records activity.
+    /// Records activity. Before the first authenticated request, only request heads count: a client must not stay by
+    /// letting the gateway answer messages of TLS or HTTP/2.
     pub(super) fn touch(&self) {
-        self.connection.state().last_activity = Instant::now();
+        let mut state = self.connection.state();
+        if !matches!(state.place, ConnectionPlace::Unauthenticated(_)) {
+            state.last_activity = Instant::now();
+        }
     }
 
     /// Records that bytes arrived. They count towards the next request head if it isn't complete.

@@ -32,6 +32,7 @@ use crate::transport::http::body::{self, AcceptedTypes, MessageBody, ResponseFor
 use crate::transport::http::connections::ConnectionHandle;
 use crate::transport::http::failed_tokens::FailedTokens;
 use crate::transport::http::forwarded::TrustedProxies;
+use crate::transport::http::health_probes::EndpointHealth;
 use crate::transport::http::origin::{self, OriginPolicy};
 use crate::transport::http::rejection::Rejection;
 use crate::transport::http::sse::{self, StreamConnection};
@@ -49,6 +50,7 @@ pub(super) struct Endpoint {
     pub(super) server: Arc<Server>,
     origins: OriginPolicy,
     authenticator: RequestAuthenticator,
+    health: EndpointHealth,
     failed_tokens: FailedTokens,
     proxies: TrustedProxies,
     metrics: Arc<Metrics>,
@@ -64,6 +66,7 @@ impl Endpoint {
         server: Arc<Server>,
         config: &HttpConfig,
         authenticator: Arc<Authenticator>,
+        health: EndpointHealth,
         address: SocketAddr,
         trace: Option<Trace>,
         metrics: Arc<Metrics>,
@@ -75,6 +78,7 @@ impl Endpoint {
             server,
             origins: OriginPolicy::new(address, &hosts, &config.allowed_origins),
             authenticator: RequestAuthenticator::new(config, authenticator),
+            health,
             failed_tokens: FailedTokens::default(),
             proxies: TrustedProxies::new(&config.trusted_proxies),
             metrics,
@@ -139,7 +143,8 @@ impl Endpoint {
         let peer = head.extensions.get::<ConnectInfo<SocketAddr>>();
         let peer = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(peer)| peer.ip());
         let address = self.proxies.client(peer, &head.headers);
-        let authenticated = self.authenticator.authenticate(&head.headers, address).await;
+        let identity = head.extensions.get();
+        let authenticated = self.authenticator.authenticate(&head.headers, address, identity).await;
         if let Err(Rejection::InvalidToken(problem)) = authenticated {
             tokio::time::sleep(self.failed_tokens.record(address, problem)).await;
         }
@@ -275,6 +280,12 @@ impl Endpoint {
 pub(super) async fn mcp(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
     let (head, body) = request.into_parts();
     endpoint.with_origin_check(&head, endpoint.answer(&head, body)).await
+}
+
+/// A health probe.
+pub(super) async fn health(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
+    let (head, _) = request.into_parts();
+    endpoint.with_origin_check(&head, async { endpoint.health.answer(&head) }).await
 }
 
 /// A request to any other path, such as those at which clients look for OAuth metadata. A browser asks before it sends

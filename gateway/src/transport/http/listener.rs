@@ -16,12 +16,15 @@ use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::transport::http::client_stream::ClientStream;
+use crate::transport::http::client_identity::ClientIdentity;
+use crate::transport::http::client_stream::{ClientStream, DecryptedStream};
 use crate::transport::http::connections::{ConnectionLimiter, ConnectionSlot};
+use crate::transport::http::tls::{AcceptedTls, ConnectionTls, ListenerTls};
 
 /// The idle time after which a connection is closed during shutdown, because the rest of a request or response may be
 /// in transit.
@@ -133,17 +136,19 @@ impl HttpListener {
     }
 
     /// Serves until `stop` is cancelled, then lets requests finish until `over` completes; idle connections are closed
-    /// earlier. Returns the number of busy connections that were dropped.
+    /// earlier. Without `tls`, it serves plain HTTP. Returns the number of busy connections that were dropped.
     pub(crate) async fn serve(
         self,
         router: Router,
+        tls: Option<ListenerTls>,
         limits: ListenerLimits,
         stop: CancellationToken,
         over: impl Future<Output = ()>,
     ) -> usize {
         let limiter = ConnectionLimiter::new(limits.connections);
         let mut connections = JoinSet::new();
-        accept(&self.listener, &router, &limiter, limits.idle, &mut connections, &stop).await;
+        let service = ListenerService { router, idle: limits.idle, stop: stop.clone() };
+        accept(&self.listener, &service, tls, &limiter, &mut connections, &stop).await;
         drop(self.listener);
         let all = async { while connections.join_next().await.is_some() {} };
         tokio::select! {
@@ -156,12 +161,29 @@ impl HttpListener {
     }
 }
 
+/// What all connections of a listener share.
+#[derive(Debug, Clone)]
+struct ListenerService {
+    router: Router,
+    idle: Duration,
+    /// Cancelled at shutdown.
+    stop: CancellationToken,
+}
+
+/// The peer of a connection.
+#[derive(Debug)]
+struct ConnectionPeer {
+    address: SocketAddr,
+    /// The holder of its client certificate.
+    identity: Option<ClientIdentity>,
+}
+
 /// Accepts connections until `stop` is cancelled.
 async fn accept(
     listener: &TcpListener,
-    router: &Router,
+    service: &ListenerService,
+    mut tls: Option<ListenerTls>,
     limiter: &Arc<ConnectionLimiter>,
-    idle: Duration,
     connections: &mut JoinSet<()>,
     stop: &CancellationToken,
 ) {
@@ -177,8 +199,18 @@ async fn accept(
         while connections.try_join_next().is_some() {}
         match accepted {
             Ok((stream, client, slot)) => {
-                let served = serve_connection(stream, client, router.clone(), slot, idle, stop.clone());
-                connections.spawn(served);
+                if let Err(error) = stream.set_nodelay(true) {
+                    tracing::debug!(%error, "can't set TCP_NODELAY");
+                }
+                let service = service.clone();
+                match tls.as_mut().map(ListenerTls::next) {
+                    None => connections.spawn(async move {
+                        let stream = ClientStream::new(stream, slot.handle());
+                        let peer = ConnectionPeer { address: client, identity: None };
+                        serve_connection(stream, peer, service, slot).await;
+                    }),
+                    Some(tls) => connections.spawn(serve_tls_connection(stream, tls, client, service, slot)),
+                };
             }
             Err(error) if is_connection_error(&error) => {}
             Err(error) => {
@@ -200,25 +232,47 @@ fn is_connection_error(error: &io::Error) -> bool {
     )
 }
 
-async fn serve_connection(
+/// Serves a connection once its TLS handshake is done.
+async fn serve_tls_connection(
     stream: TcpStream,
+    tls: ConnectionTls,
     client: SocketAddr,
-    router: Router,
+    service: ListenerService,
     slot: ConnectionSlot,
-    idle: Duration,
-    stop: CancellationToken,
 ) {
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "can't set TCP_NODELAY");
+    let accepted = tokio::select! {
+        accepted = tls.accept(stream, slot.handle(), client) => accepted,
+        () = service.stop.cancelled() => None,
+        () = slot.evicted() => None,
+    };
+    if let Some(AcceptedTls { stream, identity }) = accepted {
+        serve_connection(
+            DecryptedStream(stream),
+            ConnectionPeer { address: client, identity },
+            service,
+            slot,
+        )
+        .await;
     }
+}
+
+async fn serve_connection(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    peer: ConnectionPeer,
+    service: ListenerService,
+    slot: ConnectionSlot,
+) {
+    let ListenerService { router, idle, stop } = service;
     let handle = slot.handle();
-    let stream = ClientStream::new(stream, slot.handle());
     let router = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         handle.head_completed();
         let handle = handle.clone();
         request.extensions_mut().insert(handle.clone());
-        request.extensions_mut().insert(ConnectInfo(client));
+        request.extensions_mut().insert(ConnectInfo(peer.address));
+        if let Some(identity) = &peer.identity {
+            request.extensions_mut().insert(identity.clone());
+        }
         router.call(request).inspect(move |_| handle.await_head())
     });
     let connection = http1::Builder::new()

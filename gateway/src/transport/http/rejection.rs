@@ -26,6 +26,10 @@ pub(crate) enum Rejection {
     Path,
     /// The request has no token.
     MissingToken,
+    /// The request has neither a token nor a client certificate, and tokens aren't accepted.
+    MissingCertificate,
+    /// The client certificate has expired since the connection was opened.
+    ExpiredCertificate,
     /// The token isn't accepted.
     InvalidToken(TokenProblem),
     /// The token is accepted, but has too few scopes.
@@ -67,7 +71,11 @@ impl From<TooManyConnections> for Rejection {
 impl Rejection {
     pub(super) fn status(self) -> StatusCode {
         match self {
-            Self::Host | Self::Origin | Self::InsufficientScope => StatusCode::FORBIDDEN,
+            Self::Host
+            | Self::Origin
+            | Self::InsufficientScope
+            | Self::MissingCertificate
+            | Self::ExpiredCertificate => StatusCode::FORBIDDEN,
             Self::Path => StatusCode::NOT_FOUND,
             Self::MissingToken | Self::InvalidToken(_) => StatusCode::UNAUTHORIZED,
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
@@ -89,6 +97,8 @@ impl Rejection {
             Self::Origin => "origin",
             Self::Path => "path",
             Self::MissingToken => "missing_token",
+            Self::MissingCertificate => "missing_certificate",
+            Self::ExpiredCertificate => "expired_certificate",
             Self::InvalidToken(problem) => problem.reason(),
             Self::InsufficientScope => "insufficient_scope",
             Self::IssuerUnavailable => "issuer_unavailable",
@@ -117,6 +127,10 @@ impl Rejection {
                 format!("not found; the MCP endpoint is `{MCP_PATH}` (`/sse` requires `legacy_sse`)")
             }
             Self::MissingToken => "a bearer token is required".to_owned(),
+            Self::MissingCertificate => "a client certificate is required".to_owned(),
+            Self::ExpiredCertificate => {
+                "the client certificate has expired; connect again with a new one".to_owned()
+            }
             Self::InvalidToken(problem) => problem.description().to_owned(),
             Self::InsufficientScope => "the token needs more scopes".to_owned(),
             Self::IssuerUnavailable => {
@@ -165,6 +179,7 @@ impl Rejection {
             | Self::BodyTimeout
             | Self::IncompleteBody
             | Self::Connections
+            | Self::ExpiredCertificate
             | Self::RequestMemory => {
                 headers_out.insert(CONNECTION, HeaderValue::from_static("close"));
             }
@@ -172,6 +187,7 @@ impl Rejection {
             | Self::Origin
             | Self::Path
             | Self::MissingToken
+            | Self::MissingCertificate
             | Self::InvalidToken(_)
             | Self::InsufficientScope
             | Self::ContentType

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::transport::fake::{self, FakeServer, REVISION};
@@ -28,6 +29,7 @@ fn config() -> HttpConfig {
         listen: "127.0.0.1:0".parse().unwrap(),
         tokens: Vec::new(),
         oauth: OAuthConfig::default(),
+        tls: None,
         unreadable_tokens: 0,
         allowed_hosts: Vec::new(),
         allowed_origins: vec![WebOrigin::parse("https://app.example").unwrap()],
@@ -40,6 +42,7 @@ fn config() -> HttpConfig {
         legacy_sse: false,
         max_connections: Some(64),
         trusted_proxies: Vec::new(),
+        health: false,
     }
 }
 
@@ -58,7 +61,11 @@ async fn start(config: HttpConfig) -> Gateway {
     let served = tokio::spawn(async move {
         {
             let authenticator = Authenticator::start(&config, None, WallClock::default()).await;
-            bound.serve(server, &config, Arc::new(authenticator), None, metrics, until).await
+            let tls = watch::Sender::new(None).subscribe();
+            let health =
+                EndpointHealth { loaded: CancellationToken::new(), draining: CancellationToken::new() };
+            let context = EndpointContext { tls, authenticator: Arc::new(authenticator), health };
+            bound.serve(server, &config, context, None, metrics, until).await
         }
     });
     Gateway { fake, address, ending, served }

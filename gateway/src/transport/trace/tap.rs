@@ -39,7 +39,7 @@ impl Tap {
         session: Option<&str>,
     ) -> Self {
         let token = match principal {
-            Some(Principal::Named(name)) => Some(Arc::clone(name)),
+            Some(Principal::Named(name) | Principal::Certificate(name)) => Some(Arc::clone(name)),
             Some(Principal::Subject(subject)) => Some(subject.name().into()),
             Some(Principal::Anonymous | Principal::Local) | None => None,
         };

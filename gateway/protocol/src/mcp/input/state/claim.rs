@@ -54,6 +54,7 @@ impl StateClaim {
             Principal::Local => "local".to_owned(),
             Principal::Anonymous => "anonymous".to_owned(),
             Principal::Named(name) => format!("named {name}"),
+            Principal::Certificate(name) => format!("certificate {name}"),
             // An issuer contains no space.
             Principal::Subject(subject) => format!("subject {} {}", subject.issuer(), subject.subject()),
         };

@@ -1,0 +1,178 @@
+//! TLS of the HTTP endpoint.
+//!
+//! A handshake is part of the time before the first authenticated request: it has that time limit, and its bytes count
+//! as an incomplete request head. Session tickets aren't used, and resumed sessions end with the certificate that they
+//! began with, because each certificate has a server configuration of its own.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use moongate_config::{ClientCertificatePolicy, TlsConfig};
+use moongate_system::log_interval::LogInterval;
+use rustls::ServerConfig;
+use rustls::crypto::ring;
+use rustls::server::WebPkiClientVerifier;
+use rustls::sign::SingleCertAndKey;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use crate::transport::http::client_identity::ClientIdentity;
+use crate::transport::http::client_stream::ClientStream;
+use crate::transport::http::connections::ConnectionHandle;
+
+/// The maximum size of encrypted data that waits for a client, in bytes, in addition to that of the system.
+const MAX_UNSENT_BYTES: usize = 32 * 1024;
+
+/// The body of the response to a request without TLS.
+pub(crate) const PLAIN_HTTP_ANSWER: &str = "this port needs TLS: use https\n";
+
+/// The limits for reading the rest of such a request, so that the client can read the response: closing a connection
+/// with unread bytes discards the response.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+const MAX_DRAINED_BYTES: u64 = 64 * 1024;
+
+/// The TLS of a listener, with the newest certificate.
+#[derive(Debug)]
+pub(crate) struct ListenerTls {
+    newest: watch::Receiver<Option<TlsConfig>>,
+    current: ConnectionTls,
+}
+
+impl ListenerTls {
+    /// `None` means that the endpoint uses plain HTTP. That changes only with a restart.
+    pub(crate) fn new(mut newest: watch::Receiver<Option<TlsConfig>>) -> Option<Self> {
+        let server = server_config(newest.borrow_and_update().as_ref()?);
+        Some(Self { newest, current: ConnectionTls { server, refused: Arc::default() } })
+    }
+
+    /// The TLS for the next connection.
+    pub(super) fn next(&mut self) -> ConnectionTls {
+        if self.newest.has_changed().unwrap_or(false)
+            && let Some(config) = &*self.newest.borrow_and_update()
+        {
+            self.current.server = server_config(config);
+        }
+        self.current.clone()
+    }
+}
+
+fn server_config(config: &TlsConfig) -> Arc<ServerConfig> {
+    let provider = Arc::new(ring::default_provider());
+    let verifier = match &config.client_authority {
+        None => WebPkiClientVerifier::no_client_auth(),
+        Some(authority) => {
+            let roots = Arc::clone(&authority.roots);
+            let verifier = WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(&provider));
+            let verifier = match authority.policy {
+                ClientCertificatePolicy::Required => verifier,
+                ClientCertificatePolicy::Optional => verifier.allow_unauthenticated(),
+            };
+            verifier.build().expect("the authority has a certificate")
+        }
+    };
+    let server = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("ring supports TLS 1.2 and 1.3")
+        .with_client_cert_verifier(verifier)
+        .with_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(&config.certified_key))));
+    Arc::new(server)
+}
+
+/// A connection after its handshake.
+pub(super) struct AcceptedTls {
+    pub(super) stream: TlsStream<ClientStream<TcpStream>>,
+    /// The holder of the client certificate.
+    pub(super) identity: Option<ClientIdentity>,
+}
+
+/// The TLS of a connection.
+#[derive(Debug, Clone)]
+pub(super) struct ConnectionTls {
+    server: Arc<ServerConfig>,
+    refused: Arc<RefusedHandshakes>,
+}
+
+impl ConnectionTls {
+    /// Waits for the end of the handshake. `None` means that it failed and the connection is closed.
+    pub(super) async fn accept(
+        self,
+        mut stream: TcpStream,
+        handle: ConnectionHandle,
+        client: SocketAddr,
+    ) -> Option<AcceptedTls> {
+        let mut first = [0];
+        match stream.peek(&mut first).await {
+            // A handshake starts with a control character, and a request with its method.
+            Ok(1) if first[0].is_ascii_uppercase() => {
+                self.refused.log(client, "the request isn't encrypted, so the client must use https");
+                refuse_plain_http(&mut stream).await;
+                return None;
+            }
+            Ok(1..) => {}
+            Ok(0) | Err(_) => return None,
+        }
+        let stream = ClientStream::new(stream, handle);
+        let accepted = TlsAcceptor::from(self.server)
+            .accept_with(stream, |connection| connection.set_buffer_limit(Some(MAX_UNSENT_BYTES)))
+            .await;
+        match accepted {
+            Ok(stream) => {
+                let certificate = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
+                let identity = certificate.map(|certificate| ClientIdentity::of_certificate(certificate));
+                if matches!(identity, Some(None)) {
+                    let reason = "the client certificate has no host name, URI or e-mail address";
+                    self.refused.log(client, reason);
+                    return None;
+                }
+                Some(AcceptedTls { stream, identity: identity.flatten() })
+            }
+            Err(error) => {
+                match tls_error(&error) {
+                    Some(reason) => self.refused.log(client, &reason.to_string()),
+                    // Clients disconnect at any time, and port scanners always do.
+                    None => tracing::debug!(%client, %error, "TLS handshake ended early"),
+                }
+                None
+            }
+        }
+    }
+}
+
+/// The reason that a handshake failed, unless the connection did.
+fn tls_error(error: &io::Error) -> Option<&rustls::Error> {
+    error.get_ref()?.downcast_ref()
+}
+
+async fn refuse_plain_http(stream: &mut TcpStream) {
+    let response = format!(
+        "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n\
+         {PLAIN_HTTP_ANSWER}",
+        PLAIN_HTTP_ANSWER.len()
+    );
+    let refuse = async {
+        stream.write_all(response.as_bytes()).await?;
+        stream.shutdown().await?;
+        let mut rest = stream.take(MAX_DRAINED_BYTES);
+        tokio::io::copy(&mut rest, &mut tokio::io::sink()).await
+    };
+    let _ = timeout(DRAIN_TIMEOUT, refuse).await;
+}
+
+/// Logs handshakes that failed, at most once a second.
+#[derive(Debug, Default)]
+struct RefusedHandshakes(Mutex<LogInterval>);
+
+impl RefusedHandshakes {
+    fn log(&self, client: SocketAddr, reason: &str) {
+        let mut interval = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(failures) = interval.record(Instant::now(), 1) {
+            tracing::warn!(%client, failures, "refused a TLS handshake: {reason}");
+        }
+    }
+}
