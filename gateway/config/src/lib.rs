@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytesize::ByteSize;
+use moongate_model::roles::AccessRoles;
 
 pub mod protected_paths;
 mod grants;
@@ -89,6 +90,8 @@ pub struct Config {
     pub sealing_key: Option<Secret>,
     /// The plugins, in the order of the file.
     pub plugins: Vec<Arc<PluginConfig>>,
+    /// The roles of callers. `None` means that all callers see everything.
+    pub roles: Option<Arc<AccessRoles>>,
     /// Files that secrets were read from. No plugin may access them.
     pub secret_files: Vec<PathBuf>,
     /// Files with the keys of issuers. No plugin may write to them.

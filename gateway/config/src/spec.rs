@@ -4,4 +4,5 @@ pub mod json_schema;
 pub mod keys;
 mod kind;
 mod limit_keys;
+mod role_keys;
 pub mod reference;

@@ -168,7 +168,7 @@ impl std::fmt::Debug for StartedRequest {
 pub struct ProtocolOptions {
     /// The gateway's name and version.
     pub identity: Identity,
-    /// The callers that can get lists from a cache.
+    /// The callers that can get lists from a cache, unless there are roles.
     pub cache_scope: CacheScope,
     /// The number of items in a page of a list. `None` means no paging.
     pub page_size: Option<NonZeroU32>,
@@ -211,7 +211,7 @@ impl Protocol {
             Method::ListTemplates => self.start_list(request_context, params, ListedItems::Templates),
             Method::ListPrompts => self.start_list(request_context, params, ListedItems::Prompts),
             Method::Ping => StartedRequest::Ready(RequestAnswer::empty()),
-            Method::Discover => StartedRequest::Ready(self.discover(request_context.revision).into()),
+            Method::Discover => StartedRequest::Ready(self.discover(&request_context).into()),
             Method::CallTool => self.start_call(request_context, params, calls::call_tool),
             Method::ReadResource => self.start_call(request_context, params, calls::read_resource),
             Method::GetPrompt => self.start_call(request_context, params, calls::get_prompt),
@@ -247,21 +247,26 @@ impl Protocol {
         }))
     }
 
-    /// The catalog for a call. If it doesn't contain the called item, it may belong to a plugin that is still being
-    /// loaded, so the call waits for that.
-    async fn catalog_with<T>(
+    /// The view for a call. If it doesn't contain the called item, it may belong to a plugin that is still being loaded,
+    /// so the call waits for that.
+    async fn view_with<T>(
         &self,
         principal: &Principal,
         cancel: &CancellationToken,
         find: impl Fn(&Catalog) -> Option<T>,
     ) -> Arc<Catalog> {
-        let catalog = self.dispatcher.catalog();
+        let view = self.dispatcher.view_for(principal);
         let gate = self.dispatcher.startup_gate();
-        if gate.is_open() || find(catalog.visible_to(principal)).is_some() {
-            return catalog;
+        if gate.is_open() || find(&view).is_some() {
+            return view;
         }
         gate.wait(cancel).await;
-        self.dispatcher.catalog()
+        self.dispatcher.view_for(principal)
+    }
+
+    /// The callers that can get a result from a cache. Once there are roles, callers see different things.
+    fn cache_scope(&self, view: &Catalog) -> CacheScope {
+        if view.role_names().is_some() { CacheScope::Private } else { self.cache_scope }
     }
 
     fn start_call<F, T>(

@@ -5,6 +5,7 @@
 
 pub use super::kind::{Content, Key, MIN_SIZE_WITHOUT_UNIT, NumberRange, ValueKind};
 pub use super::limit_keys::LIMITS;
+pub use super::role_keys::ROLE;
 
 use super::kind::{key, optional, required};
 
@@ -28,6 +29,12 @@ pub static ROOT: &[Key] = &[
         ValueKind::Named(&ValueKind::Table(PLUGIN)),
         "The plugins, by name. Tool names start with the plugin's name. If two plugins conflict, the first in the \
          file wins.",
+    ),
+    key(
+        "roles",
+        ValueKind::Named(&ValueKind::Table(ROLE)),
+        "Who sees what, by role. Without this table, all callers see everything; with it, callers without a role see \
+         nothing. [access.md](access.md) describes it.",
     ),
 ];
 
