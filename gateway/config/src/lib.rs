@@ -38,7 +38,7 @@ pub use model::{
     ClientFeature, Credential, Diagnostic, DirGrant, DirMode, Grants, HostPattern, HttpGrant, HttpOrigin,
     HttpScheme, InstancePolicy, InvalidTargetError, ItemFilter, LimitKey, Limits, MatchBoundary, NeedMatch,
     PluginConfig, ReloadPolicy, RequestTarget, Requested, ReservedHeader, Secret, Severity, SourceField,
-    StateGrant, WebOrigin, dir_grant_entry, grant_line, is_localhost_name, is_loopback_host,
+    StateGrant, StateScope, WebOrigin, dir_grant_entry, grant_line, is_localhost_name, is_loopback_host,
     is_public_address, is_same_header, parse_host, parse_host_and_port, reached_addresses,
     readable_dir_entry, toml_string,
 };

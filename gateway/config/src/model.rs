@@ -18,7 +18,7 @@ mod web_origin;
 mod wider;
 
 pub use diagnostic::{Diagnostic, Severity};
-pub use grants::{DirGrant, DirMode, Grants, StateGrant};
+pub use grants::{DirGrant, DirMode, Grants, StateGrant, StateScope};
 pub use http_grant::{
     Credential, HostPattern, HttpGrant, HttpOrigin, HttpScheme, InvalidTargetError, RequestTarget,
 };

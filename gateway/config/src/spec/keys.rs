@@ -502,6 +502,13 @@ static ALLOW: &[Key] = &[
          it. State outlives the gateway only if `state` in `[gateway]` is set.",
     ),
     optional(
+        "state_scope",
+        ValueKind::OneOf(&["plugin", "caller"]),
+        "\"plugin\"",
+        "Who shares a store. `plugin`: all callers. `caller`: each caller has its own store, with its own `limits.state`: \
+         each token, each subject of an issuer, and the client over stdio. Callers without authentication share one.",
+    ),
+    optional(
         "instructions",
         ValueKind::Boolean,
         "false",
