@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use moongate_auth::{Authenticator, WallClock};
 use moongate_config::{BearerToken, Config, Diagnostic, LoadedConfig, WiderGrantsPolicy};
+use moongate_model::names::Principal;
+use moongate_model::roles::AccessRoles;
 use moongate_protocol::dispatch::StartupWait;
 use moongate_protocol::mcp::{CacheScope, Identity, ProtocolOptions, RandomnessError, SealingKey};
 use moongate_protocol::server::{Server, ServerOptions};
@@ -203,6 +205,7 @@ impl App {
         let stdio = stdio.map(|streams| {
             let StdioStreams { input, output, restore: after } = streams;
             restore = Some(after);
+            warn_without_role(config);
             let tap = Tap::stdio(trace.as_ref());
             tokio::spawn(stdio::serve(Arc::clone(&server), input, output, tap, ending.clone()))
         });
@@ -275,6 +278,17 @@ impl App {
 /// model edit files.
 fn default_wider_grants(serves_stdio: bool) -> WiderGrantsPolicy {
     if serves_stdio { WiderGrantsPolicy::Wait } else { WiderGrantsPolicy::Live }
+}
+
+/// Warns that the client over stdio sees nothing.
+fn warn_without_role(config: &Config) {
+    let condition = |roles: &Arc<AccessRoles>| roles.of(&Principal::Local).is_empty();
+    if config.roles.as_ref().is_some_and(condition) {
+        tracing::warn!(
+            "the client over stdio has no role and sees nothing; to change that, add `{{ caller = \"stdio\" }}` to the \
+             `members` of a role"
+        );
+    }
 }
 
 /// Starts recording messages.

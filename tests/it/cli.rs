@@ -7,6 +7,7 @@ mod commands;
 mod applied_hints;
 mod first_hour;
 mod inspect;
+mod roles;
 #[cfg(unix)]
 mod diagnostic_places;
 #[cfg(unix)]

@@ -1,11 +1,11 @@
 //! The claims of access tokens (RFC 9068, RFC 7662) that are known to be genuine: audience, times, scopes, subject.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use moongate_config::IssuerConfig;
-use moongate_model::names::TokenSubject;
+use moongate_model::names::{TokenFacts, TokenSubject};
 use moongate_model::text::is_hidden;
 use serde_json::{Map, Value};
 
@@ -20,6 +20,12 @@ const MAX_SUBJECT_BYTES: usize = 255;
 
 /// The claims that only ID tokens have (OpenID Connect Core, 2 and 3.3.2.11).
 const ID_TOKEN_CLAIMS: [&str; 3] = ["nonce", "at_hash", "c_hash"];
+
+/// The claims that no role can name: they differ in each token, or there are other conditions for them.
+const UNNAMED_CLAIMS: [&str; 8] = ["iss", "sub", "exp", "nbf", "iat", "jti", "scope", "scp"];
+
+/// The levels of nested claims that roles can name, such as `resource_access.CLIENT.roles`.
+const MAX_CLAIM_DEPTH: usize = 4;
 
 /// The names of an issuer's subjects, as plugins see them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,9 +138,11 @@ impl ClaimRules {
         }
         let ends = time(claims, "exp")?.ok_or(TokenProblem::NoExpiry)? + LEEWAY;
         let starts = time(claims, "nbf")?;
+        let scopes = scopes(claims);
+        let facts = TokenFacts { scopes: scopes.clone(), claims: flat_claims(claims) };
         Ok(VerifiedToken {
-            subject: Arc::new(self.subject(claims, subject)),
-            scopes: scopes(claims),
+            subject: Arc::new(self.subject(claims, subject).with_facts(facts)),
+            scopes,
             ends,
             starts,
         })
@@ -178,6 +186,41 @@ fn audiences(claims: &Map<String, Value>) -> impl Iterator<Item = &str> {
 fn scopes(claims: &Map<String, Value>) -> BTreeSet<String> {
     let all = strings(claims.get("scope")).chain(strings(claims.get("scp")));
     all.flat_map(str::split_ascii_whitespace).map(str::to_owned).collect()
+}
+
+/// The claims that roles can name: texts, numbers and truth values, alone, in arrays, or nested in objects. A claim whose
+/// own name contains a `.` comes before a nested one.
+fn flat_claims(claims: &Map<String, Value>) -> BTreeMap<String, Vec<String>> {
+    let mut flat = BTreeMap::new();
+    let mut level: Vec<(String, &Map<String, Value>)> = vec![(String::new(), claims)];
+    for _ in 0..MAX_CLAIM_DEPTH {
+        let mut below = Vec::new();
+        for (prefix, object) in level {
+            for (name, value) in object {
+                let path = format!("{prefix}{name}");
+                if let Some(object) = value.as_object() {
+                    below.push((format!("{path}."), object));
+                } else if !UNNAMED_CLAIMS.contains(&path.as_str()) {
+                    flat.entry(path).or_insert_with(|| texts(value));
+                }
+            }
+        }
+        level = below;
+    }
+    flat
+}
+
+/// A value, or the values of an array, as text.
+fn texts(value: &Value) -> Vec<String> {
+    let text = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    };
+    match value {
+        Value::Array(values) => values.iter().filter_map(text).collect(),
+        value => text(value).into_iter().collect(),
+    }
 }
 
 /// A string, or the strings of an array.

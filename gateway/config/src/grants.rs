@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::model::diagnostic::quoted;
-use crate::model::{ClientFeature, Diagnostic, Grants, Secret, StateGrant};
+use crate::model::{ClientFeature, Diagnostic, Grants, Secret, StateGrant, StateScope};
 use crate::read::secret_detection::is_secret_name;
 use crate::read::types::is_boolean_word;
 use crate::read::{ConfigReader, DisclosedValue, NameOrBoolean, TomlTable};
@@ -30,6 +30,10 @@ pub(crate) fn read_grants(reader: &mut ConfigReader<'_>, allow: &TomlTable<'_>) 
         credentials: credentials::read_credentials(reader, allow, &http),
         http,
         state: read_state(reader, allow),
+        state_scope: match reader.string(allow, "state_scope").as_ref().map(|word| word.text.as_str()) {
+            Some("caller") => StateScope::Caller,
+            Some(_) | None => StateScope::Plugin, // any other word was reported
+        },
         spans: allow.entries().into_iter().map(|(key, value)| (key.to_owned(), value.key_span)).collect(),
     }
 }

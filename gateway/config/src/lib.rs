@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytesize::ByteSize;
+use moongate_model::roles::AccessRoles;
 
 pub mod protected_paths;
 mod grants;
@@ -37,9 +38,9 @@ pub use model::{
     CertificateContent, CertificateName, ClientFeature, Credential, Diagnostic, DirGrant, DirMode, Grants,
     HostPattern, HttpGrant, HttpOrigin, HttpScheme, InstancePolicy, InvalidTargetError, ItemFilter, LimitKey,
     Limits, MatchBoundary, NeedMatch, PluginConfig, ReloadPolicy, RequestTarget, Requested, ReservedHeader,
-    Secret, Severity, SourceField, StateGrant, WebOrigin, dir_grant_entry, grant_line, is_localhost_name,
-    is_loopback_host, is_public_address, is_same_header, parse_host, parse_host_and_port, reached_addresses,
-    readable_dir_entry, toml_string,
+    Secret, Severity, SourceField, StateGrant, StateScope, WebOrigin, dir_grant_entry, grant_line,
+    is_localhost_name, is_loopback_host, is_public_address, is_same_header, parse_host, parse_host_and_port,
+    reached_addresses, readable_dir_entry, toml_string,
 };
 pub use read::{EntryKind, Environment, ProcessEnvironment, nearest_path};
 pub use report::{ConfigSource, RenderStyle, render_diagnostics, resolved_config};
@@ -90,6 +91,8 @@ pub struct Config {
     pub sealing_key: Option<Secret>,
     /// The plugins, in the order of the file.
     pub plugins: Vec<Arc<PluginConfig>>,
+    /// The roles of callers. `None` means that all callers see everything.
+    pub roles: Option<Arc<AccessRoles>>,
     /// Files that secrets were read from. No plugin may access them.
     pub secret_files: Vec<PathBuf>,
     /// Files with the keys of issuers. No plugin may write to them.

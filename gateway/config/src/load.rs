@@ -22,6 +22,7 @@ use super::sections::gateway::{
 };
 use super::sections::http::read_http;
 use super::sections::plugin::{read_defaults, read_plugins};
+use super::sections::roles::{RoleReferences, read_roles};
 use super::spec::keys::{GATEWAY, ROOT, ValueKind};
 use super::{Config, Secret, protected_paths};
 
@@ -176,6 +177,8 @@ fn read_sections(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>, file: Path
     let gateway = reader.table(root, "gateway").unwrap_or_else(|| TomlTable::root(&empty, GATEWAY));
     let http = read_http(reader, root);
     let defaults = read_defaults(reader, root);
+    let plugins: Vec<_> = read_plugins(reader, root, &defaults).into_iter().map(Arc::new).collect();
+    let roles = read_roles(reader, root, RoleReferences { http: &http, plugins: &plugins });
     Config {
         admin: read_admin(reader, root, &http),
         http,
@@ -192,7 +195,8 @@ fn read_sections(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>, file: Path
         memory: read_memory(reader, &gateway),
         page_size: read_page_size(reader, &gateway),
         sealing_key: read_sealing_key(reader, &gateway),
-        plugins: read_plugins(reader, root, &defaults).into_iter().map(Arc::new).collect(),
+        plugins,
+        roles,
         secret_files: std::mem::take(&mut reader.secret_files),
         key_files: std::mem::take(&mut reader.key_files),
         secrets: std::mem::take(&mut reader.secrets),

@@ -21,7 +21,7 @@ mod wider;
 
 pub use certificate::{CertificateContent, CertificateName};
 pub use diagnostic::{Diagnostic, Severity};
-pub use grants::{DirGrant, DirMode, Grants, StateGrant};
+pub use grants::{DirGrant, DirMode, Grants, StateGrant, StateScope};
 pub use http_grant::{
     Credential, HostPattern, HttpGrant, HttpOrigin, HttpScheme, InvalidTargetError, RequestTarget,
 };

@@ -30,6 +30,7 @@ impl Config {
             page_size,
             sealing_key,
             plugins: _,
+            roles: _,
             secret_files: _,
             key_files: _,
             secrets: _,

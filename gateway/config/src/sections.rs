@@ -8,4 +8,5 @@ mod item_filter;
 pub(crate) mod limits;
 pub(crate) mod oauth;
 pub(crate) mod plugin;
+pub(crate) mod roles;
 pub(crate) mod settings;

@@ -11,6 +11,7 @@ use tempfile::TempDir;
 use super::spec::keys::{Key, ValueKind};
 use super::*;
 use moongate_model::names::StoreName;
+use moongate_model::roles::{AccessRole, AccessRoles, CallerCondition, NamePattern, SubjectCondition};
 
 mod broken;
 mod goldens;
@@ -80,6 +81,7 @@ fn reads_every_key() {
         page_size,
         sealing_key,
         plugins,
+        roles,
         secret_files,
         key_files,
         secrets,
@@ -133,6 +135,32 @@ fn reads_every_key() {
     assert_eq!(local.keys, KeyLocation::File(goldens_dir().join("files/jwks.json")));
     assert_eq!(key_files, [goldens_dir().join("files/jwks.json")]);
     check_plugins(&plugins);
+    check_roles(&roles.unwrap());
+}
+
+/// Checks the values of every key of a role.
+fn check_roles(roles: &AccessRoles) {
+    let [readers] = roles.roles() else { panic!("one role") };
+    let AccessRole { name, span: _, members, allow, deny } = readers;
+    assert_eq!(&**name, "readers");
+    let [ci, ann] = members.as_slice() else { panic!("two members") };
+    assert_eq!(ci.callers, CallerCondition::Token("ci".into()));
+    let subject = SubjectCondition {
+        issuer: "https://auth.example".into(),
+        subject: Some("ann".into()),
+        scope: Some("read".into()),
+        claim: Some(("groups".into(), "staff".into())),
+    };
+    assert_eq!(ann.callers, CallerCondition::Subject(subject));
+    let names = |patterns: &[NamePattern]| {
+        patterns.iter().map(|pattern| pattern.as_str().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (names(&allow.plugins), names(&allow.tools)),
+        (vec!["another".to_owned()], vec!["time".to_owned()])
+    );
+    assert_eq!(names(&deny.prompts), ["*_draft"]);
+    assert_eq!(deny.resources[0].as_str(), "time://{zone}");
 }
 
 /// Checks the values of every key of a plugin.
@@ -199,7 +227,9 @@ fn documented_defaults_match_the_code() {
     for key in keys::ROOT {
         match key.kind {
             ValueKind::Table(keys) => write(keys, key.name, &mut spelt_out),
-            ValueKind::Named(ValueKind::Table(keys)) => write(keys, "plugins.time", &mut spelt_out),
+            ValueKind::Named(ValueKind::Table(keys)) if key.name == "plugins" => {
+                write(keys, "plugins.time", &mut spelt_out)
+            }
             _ => {}
         }
     }

@@ -8,6 +8,10 @@ pub mod json;
 pub mod text;
 // Names as types: plugins, tools, prompts, resources, digests, principals.
 pub mod names;
+// URIs in a form in which equivalent spellings are equal.
+pub mod uri_form;
+// Roles: the callers that may see plugins, tools, prompts and resources.
+pub mod roles;
 // The caller that a request counts for.
 pub mod caller;
 // Budgets that callers share.

@@ -15,7 +15,7 @@ use crate::text::{is_hidden, is_hidden_in_uri, quotable};
 
 mod token_subject;
 
-pub use token_subject::TokenSubject;
+pub use token_subject::{TokenFacts, TokenSubject};
 
 /// The number of hexadecimal digits that identify a shortened public name.
 const DIGEST_SUFFIX_DIGITS: usize = 8;
@@ -422,6 +422,17 @@ impl Principal {
             Self::Local | Self::Anonymous => None,
             Self::Named(name) | Self::Certificate(name) => Some(name),
             Self::Subject(subject) => Some(subject.name()),
+        }
+    }
+
+    /// Reports whether both are the same principal with the same facts about it, so that both have the same roles.
+    #[must_use]
+    pub fn has_same_facts(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Subject(a), Self::Subject(b)) => Arc::ptr_eq(a, b) || (a == b && a.facts() == b.facts()),
+            (Self::Local | Self::Anonymous | Self::Named(_) | Self::Certificate(_) | Self::Subject(_), _) => {
+                self == other
+            }
         }
     }
 }

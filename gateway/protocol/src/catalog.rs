@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::names::{Digest, PluginId, Principal, PublicName, ResourceUri};
+use crate::names::{Digest, PluginId, PublicName, ResourceUri};
 
 mod conflict_resolution;
 mod header_arguments;
@@ -24,8 +24,10 @@ mod portable;
 mod schema;
 mod settings;
 mod shown_schemas;
+mod view;
 
 use claims::UriClaims;
+use view::CatalogScope;
 
 pub use build::CatalogBuild;
 pub use catalog_plugin::CatalogPlugin;
@@ -36,6 +38,7 @@ pub use entry::{PromptEntry, ResourceEntry, TemplateEntry, ToolEntry};
 pub use header_arguments::{HeaderArgument, header_arguments};
 pub use schema::{Schema, SchemaError, SchemaMismatchError};
 pub use settings::named_members;
+pub use view::ViewId;
 
 pub use crate::plugin::{Plugin, PluginFuture};
 
@@ -51,8 +54,11 @@ pub struct Catalog {
     tool_at: HashMap<PublicName, usize>,
     prompt_at: HashMap<PublicName, usize>,
     resource_at: HashMap<ResourceUri, usize>,
-    claims: UriClaims,
+    claims: Arc<UriClaims>,
+    /// The plugins that `claims` refers to.
+    owners: Vec<Arc<CatalogPlugin>>,
     digests: [Digest; ListKind::ALL.len()],
+    scope: CatalogScope,
 }
 
 /// The lists that a client can be notified about.
@@ -90,13 +96,6 @@ impl Catalog {
     #[must_use]
     pub fn generation(&self) -> u64 {
         self.generation
-    }
-
-    /// The part of the catalog that `principal` may use. Today that is the whole catalog, and lists are the same for
-    /// all callers. Calls use this method so that it can be restricted later.
-    #[must_use]
-    pub fn visible_to(&self, _principal: &Principal) -> &Self {
-        self
     }
 
     /// The plugins that serve.
@@ -166,8 +165,9 @@ impl Catalog {
         if uri.len() > ResourceUri::MAX_BYTES {
             return None; // comparing it would take many times its length
         }
-        let claim = self.claims.covering(uri)?;
-        let catalog_plugin = &self.plugins[claim.owner];
+        let is_visible = |owner: usize| self.scope.has_resource(self.owners[owner].id(), uri);
+        let claim = self.claims.covering(uri, is_visible)?;
+        let catalog_plugin = &self.owners[claim.owner];
         let is_withheld = claim.prefix.is_some() && catalog_plugin.offer().withheld.covers(uri, claim.prefix);
         (!is_withheld).then_some(catalog_plugin)
     }

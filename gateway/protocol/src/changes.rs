@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use crate::caller::Caller;
 use crate::catalog::{Catalog, ListKind};
-use crate::names::{Digest, ResourceUri};
+use crate::names::{Digest, Principal, ResourceUri};
 
 mod updates;
 
@@ -32,6 +32,8 @@ pub enum ChangeEvent {
 #[derive(Debug)]
 pub struct ChangeListener {
     catalog: watch::Receiver<Arc<Catalog>>,
+    /// The caller, with the facts of its latest token. What it sees decides what it is notified of.
+    viewer: watch::Sender<Principal>,
     /// The digests that the client knows, for the kinds that it asked for.
     known: Mutex<BTreeMap<ListKind, Digest>>,
     mailbox: Mailbox,
@@ -43,11 +45,24 @@ impl ChangeListener {
     pub fn new(
         catalog: watch::Receiver<Arc<Catalog>>,
         updates: &Arc<ResourceUpdates>,
+        viewer: Principal,
         kinds: impl IntoIterator<Item = ListKind>,
     ) -> Self {
-        let now = Arc::clone(&catalog.borrow());
+        let now = catalog.borrow().visible_to(&viewer);
         let known = kinds.into_iter().map(|kind| (kind, now.digest(kind))).collect();
-        Self { catalog, known: Mutex::new(known), mailbox: Mailbox::new(updates) }
+        let viewer = watch::Sender::new(viewer);
+        Self { catalog, viewer, known: Mutex::new(known), mailbox: Mailbox::new(updates) }
+    }
+
+    /// Notes the facts of the caller's latest token. If they change what it sees, it is notified.
+    pub fn set_viewer(&self, principal: &Principal) {
+        self.viewer.send_if_modified(|viewer| {
+            let is_other = !viewer.has_same_facts(principal);
+            if is_other {
+                *viewer = principal.clone();
+            }
+            is_other
+        });
     }
 
     /// Subscribes to updates of `uri`, for the caller that owns this listener. Subscribing twice has no effect.
@@ -68,16 +83,18 @@ impl ChangeListener {
     /// Cancel-safe. If several tasks wait, each change goes to one of them.
     pub async fn next(&self) -> ChangeEvent {
         let mut catalog = self.catalog.clone();
+        let mut viewer = self.viewer.subscribe();
         loop {
             // Created before the check, so that nothing in between is missed.
             let arrival = self.mailbox.arrival();
-            let now = Arc::clone(&catalog.borrow_and_update());
+            let now = catalog.borrow_and_update().visible_to(&viewer.borrow_and_update());
             if let Some(event) = self.next_pending(&now) {
                 return event;
             }
             tokio::select! {
                 () = arrival => {}
                 Ok(()) = catalog.changed() => {} // if no catalog follows, only the wake-ups remain
+                Ok(()) = viewer.changed() => {}
             }
         }
     }
@@ -93,7 +110,9 @@ impl ChangeListener {
             }
         }
         drop(all_known);
-        self.mailbox.take().map(ChangeEvent::Updated)
+        // A resource can be hidden since the subscription.
+        let is_visible = |uri: &ResourceUri| !now.hides_resource(uri.as_str());
+        std::iter::from_fn(|| self.mailbox.take()).find(is_visible).map(ChangeEvent::Updated)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The path of a call from a public name to a plugin and back.
 //!
-//! The caller takes one snapshot of the catalog ([`Dispatcher::catalog`]) and uses it for the whole request, so that a
+//! The caller takes one snapshot of what it sees ([`Dispatcher::view_for`]) and uses it for the whole request, so that a
 //! reload doesn't affect it. The steps: find the name, wait for a permit, validate the input, call the plugin, validate
 //! the output. Validation counts towards the call's limits. Only a plugin's own limits end a call, except that a
 //! cancelled call ends after a grace period. A panic below ends only its call.
@@ -18,7 +18,7 @@ use crate::call::{
 };
 use crate::catalog::{Catalog, CatalogPlugin, PluginFuture, SchemaMismatchError};
 use crate::limiter::{CallPermit, ConcurrencyLimiter};
-use crate::names::{PublicName, ResourceUri};
+use crate::names::{Principal, PublicName, ResourceUri};
 use crate::unread_responses::UnreadResponses;
 
 mod arguments;
@@ -134,6 +134,12 @@ impl Dispatcher {
         Arc::clone(&self.catalog.borrow())
     }
 
+    /// A snapshot of the part of the latest catalog that `principal` sees.
+    #[must_use]
+    pub fn view_for(&self, principal: &Principal) -> Arc<Catalog> {
+        self.catalog().visible_to(principal)
+    }
+
     /// The latest catalog, and all later ones.
     #[must_use]
     pub fn watch(&self) -> watch::Receiver<Arc<Catalog>> {
@@ -158,12 +164,11 @@ impl Dispatcher {
     /// There is no such tool, the arguments don't match its schema, or the call failed.
     pub async fn call_tool(
         &self,
-        catalog: &Catalog,
+        view: &Catalog,
         context: &Arc<CallContext>,
         name: &str,
         arguments: &Arguments<'_>,
     ) -> Result<DispatchOutcome<ToolResult>, DispatchError> {
-        let view = catalog.visible_to(&context.caller.principal());
         let entry = view.tool(name).ok_or_else(|| DispatchError::unknown_tool(name, view))?;
         let catalog_plugin = entry.plugin();
         let checks = self.checks_of(catalog_plugin, context);
@@ -182,7 +187,7 @@ impl Dispatcher {
         };
         let call = || catalog_plugin.plugin().call_tool(Arc::clone(context), &entry.tool().name, &arguments);
         let answer = match self.invoke(catalog_plugin, context, call).await {
-            Ok(outcome) => output::check_tool_outcome(entry, &checks, outcome).await,
+            Ok(outcome) => output::check_tool_outcome(view, entry, &checks, outcome).await,
             Err(error) => Err(error),
         };
         let outcome = span.finish(answer)?;
@@ -195,11 +200,10 @@ impl Dispatcher {
     /// No plugin has it, or the call failed.
     pub async fn read_resource(
         &self,
-        catalog: &Catalog,
+        view: &Catalog,
         context: &Arc<CallContext>,
         uri: &str,
     ) -> Result<DispatchOutcome<ReadResult>, DispatchError> {
-        let view = catalog.visible_to(&context.caller.principal());
         let unknown = || DispatchError::resource_not_found(uri, view);
         let catalog_plugin = view.resource_owner(uri).ok_or_else(unknown)?;
         let uri = ResourceUri::new(uri).map_err(|_| unknown())?;
@@ -219,12 +223,11 @@ impl Dispatcher {
     /// There is no such prompt, a required argument is missing, an argument is duplicated, or the call failed.
     pub async fn get_prompt(
         &self,
-        catalog: &Catalog,
+        view: &Catalog,
         context: &Arc<CallContext>,
         name: &str,
         arguments: &[(String, String)],
     ) -> Result<DispatchOutcome<PromptResult>, DispatchError> {
-        let view = catalog.visible_to(&context.caller.principal());
         let entry = view.prompt(name).ok_or_else(|| DispatchError::unknown_prompt(name, view))?;
         arguments::check_prompt_arguments(entry.prompt(), name, arguments)?;
         let catalog_plugin = entry.plugin();
@@ -233,7 +236,7 @@ impl Dispatcher {
             || catalog_plugin.plugin().get_prompt(Arc::clone(context), &entry.prompt().name, arguments);
         let answer = self.admit_and_invoke(&mut span, context, call).await;
         let (outcome, permit) = span.finish(answer.and_then(|(outcome, permit)| {
-            Ok((output::check_prompt_outcome(catalog_plugin, context, outcome)?, permit))
+            Ok((output::check_prompt_outcome(view, catalog_plugin, context, outcome)?, permit))
         }))?;
         Ok(DispatchOutcome { permit, catalog_plugin: Arc::clone(catalog_plugin), outcome })
     }
@@ -245,13 +248,12 @@ impl Dispatcher {
     /// There is no such prompt or template, or the call failed.
     pub async fn complete(
         &self,
-        catalog: &Catalog,
+        view: &Catalog,
         context: &Arc<CallContext>,
         whose: CompletionOwner<'_>,
         (name, value): (&str, &str),
         others: &[(String, String)],
     ) -> Result<Completion, DispatchError> {
-        let view = catalog.visible_to(&context.caller.principal());
         let (catalog_plugin, target) = match whose {
             CompletionOwner::Prompt(prompt) => {
                 let unknown = || DispatchError::unknown_prompt(prompt, view);
@@ -272,7 +274,8 @@ impl Dispatcher {
         let mut span = self.span(catalog_plugin, CallKind::Completion, None);
         let call = || catalog_plugin.plugin().complete(Arc::clone(context), &target, name, value, others);
         let answer = self.admit_and_invoke(&mut span, context, call).await;
-        span.finish(answer).map(|(completion, _permit)| output::limit_completion(completion))
+        let (completion, _permit) = span.finish(answer)?;
+        Ok(output::limit_completion(output::visible_completion(view, &target, name, completion)))
     }
 
     fn span<'a>(

@@ -4,7 +4,9 @@
 
 #[cfg(any(test, feature = "test-support"))]
 use moongate_model::test_support;
-use moongate_model::{call, caller, caller_budget, diagnostic, json, manifest, names, plugin, policy, text};
+use moongate_model::{
+    call, caller, caller_budget, diagnostic, json, manifest, names, plugin, policy, roles, text, uri_form,
+};
 
 // JSON-RPC 2.0 messages, independent of MCP.
 pub mod jsonrpc;

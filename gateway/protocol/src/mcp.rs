@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call::{CallContext, CallSink, Capabilities, ClientInfo};
 use crate::caller::Caller;
+use crate::catalog::Catalog;
 use crate::dispatch::Dispatcher;
 use crate::json::Json;
 use crate::unread_responses::ResultText;
@@ -167,7 +168,7 @@ impl std::fmt::Debug for StartedRequest {
 pub struct ProtocolOptions {
     /// The gateway's name and version.
     pub identity: Identity,
-    /// The callers that can get lists from a cache.
+    /// The callers that can get lists from a cache, unless there are roles.
     pub cache_scope: CacheScope,
     /// The number of items in a page of a list. `None` means no paging.
     pub page_size: Option<NonZeroU32>,
@@ -210,7 +211,7 @@ impl Protocol {
             Method::ListTemplates => self.start_list(request_context, params, ListedItems::Templates),
             Method::ListPrompts => self.start_list(request_context, params, ListedItems::Prompts),
             Method::Ping => StartedRequest::Ready(RequestAnswer::empty()),
-            Method::Discover => StartedRequest::Ready(self.discover(request_context.revision).into()),
+            Method::Discover => StartedRequest::Ready(self.discover(&request_context).into()),
             Method::CallTool => self.start_call(request_context, params, calls::call_tool),
             Method::ReadResource => self.start_call(request_context, params, calls::read_resource),
             Method::GetPrompt => self.start_call(request_context, params, calls::get_prompt),
@@ -244,6 +245,11 @@ impl Protocol {
             startup_wait.wait_for_lists(&request_context.cancel).await;
             list(&request_context)
         }))
+    }
+
+    /// The callers that can get a result from a cache. Once there are roles, callers see different things.
+    fn cache_scope(&self, view: &Catalog) -> CacheScope {
+        if view.role_names().is_some() { CacheScope::Private } else { self.cache_scope }
     }
 
     fn start_call<F, T>(

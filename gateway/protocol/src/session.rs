@@ -189,10 +189,11 @@ impl Session {
         self.pending_requests.as_ref().is_some_and(|pending| pending.receive_malformed(malformed))
     }
 
-    /// The context of a request in this session.
+    /// The context of a request in this session. Its `caller` owns the session, but can have another token than before.
     #[must_use]
     pub fn request_context(
         &self,
+        caller: &Caller,
         cancel: CancellationToken,
         sink: Arc<dyn CallSink>,
         peer: Option<Arc<dyn Peer>>,
@@ -200,7 +201,7 @@ impl Session {
         let InitializeParams { revision, client, capabilities } = &self.greeting;
         RequestContext {
             revision: *revision,
-            caller: self.caller.clone(),
+            caller: caller.clone(),
             client: Some(Arc::clone(client)),
             capabilities: Arc::clone(capabilities),
             cancel,

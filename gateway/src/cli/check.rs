@@ -20,6 +20,8 @@ use crate::cli::{CommonOptions, ExitKind, OutputFormat, configuration, print};
 use crate::supervisor::{CatalogTotals, Supervisor, SupervisorOptions};
 use crate::telemetry::{CollectedWarning, take_collected_warnings};
 
+mod roles;
+
 /// Check the configuration and every plugin, and report all problems
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -63,6 +65,9 @@ impl Check {
                 let Some(config) = supervisor.plugin_config(catalog_plugin.id()) else { continue };
                 problems.extend(grant_mismatches(catalog_plugin, config, state.as_deref()));
                 problems.extend(inaccessible_dirs(config));
+            }
+            if supervisor.totals().failed == 0 {
+                problems.extend(roles::unmatched_patterns(&catalog));
             }
             problems.extend(logged_warnings(&supervisor));
             problems.sort_by_key(|problem| problem.span.as_ref().map_or(0, |place| place.start));

@@ -19,8 +19,10 @@ use crate::cli::{CommonOptions, ExitKind, OutputFormat, configuration, print};
 use crate::supervisor::{Supervisor, SupervisorOptions};
 
 mod live;
+mod viewer;
 
 use live::LivePlugins;
+use viewer::ViewerOptions;
 
 /// List tools, resources, prompts and plugins
 #[derive(Debug, Args)]
@@ -30,6 +32,8 @@ Examples:
   moongate list tools --format json
   moongate list plugins
   moongate list tools --url http://127.0.0.1:8931/mcp
+  moongate list --as ci
+  moongate list tools --as 'https://auth.example.com ann' --scope notes:write
 
 `list plugins` asks the running gateway for the plugins' states if the configuration has an `[admin]` listener. If no \
 gateway responds, and for all other kinds, the command loads the plugins itself. Their state is then `usable` or `failed`.")]
@@ -42,6 +46,8 @@ pub(super) struct List {
     /// List the items of the gateway at this endpoint
     #[arg(long, value_name = "URL", value_parser = endpoint, conflicts_with = "admin")]
     url: Option<Url>,
+    #[command(flatten)]
+    viewer: ViewerOptions,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: OutputFormat,
@@ -75,14 +81,13 @@ impl ListKind {
     }
 
     /// All items of this kind; the first member of each is its name.
-    fn items(self, supervisor: &Supervisor) -> Vec<Value> {
-        let catalog = Arc::clone(&supervisor.catalog().borrow());
+    fn items(self, supervisor: &Supervisor, view: &Catalog) -> Vec<Value> {
         match self {
-            Self::Plugins => plugins(supervisor),
-            Self::Tools => tools(&catalog),
-            Self::Resources => resources(&catalog),
-            Self::Templates => templates(&catalog),
-            Self::Prompts => prompts(&catalog),
+            Self::Plugins => visible_plugins(supervisor, view),
+            Self::Tools => tools(view),
+            Self::Resources => resources(view),
+            Self::Templates => templates(view),
+            Self::Prompts => prompts(view),
         }
     }
 }
@@ -93,16 +98,23 @@ impl List {
             return self.run_remote(url, common).await;
         }
         let why = match self.kind {
-            Some(ListKind::Plugins) => match live::list_live_plugins(&self.place, common).await? {
-                LivePlugins::Listed(plugins) => {
-                    self.print_plugins(&plugins)?;
-                    return Ok(ExitKind::Success);
+            Some(ListKind::Plugins) if !self.viewer.is_set() => {
+                match live::list_live_plugins(&self.place, common).await? {
+                    LivePlugins::Listed(plugins) => {
+                        self.print_plugins(&plugins)?;
+                        return Ok(ExitKind::Success);
+                    }
+                    LivePlugins::Unavailable(why) => Some(why),
                 }
-                LivePlugins::Unavailable(why) => Some(why),
-            },
-            Some(ListKind::Tools | ListKind::Resources | ListKind::Templates | ListKind::Prompts) | None => {
-                None
             }
+            Some(
+                ListKind::Tools
+                | ListKind::Resources
+                | ListKind::Templates
+                | ListKind::Prompts
+                | ListKind::Plugins,
+            )
+            | None => None,
         };
         if why.is_none() && self.place.named().is_some() {
             let hint = "`moongate list plugins --admin ADDR`";
@@ -112,12 +124,14 @@ impl List {
         let loaded = configuration::load(common, SupervisorOptions::inspecting()).await?;
         loaded.report_errors(common);
         let supervisor = loaded.supervisor;
+        let catalog = Arc::clone(&supervisor.catalog().borrow());
+        let view = self.viewer.view(&catalog, common)?;
         if let Some(why) = why {
             live::note(common, &format!("this command loaded the plugins itself: {why}"));
             self.print_plugins(&plugins(&supervisor))?;
         } else {
             let kinds = self.kind.map_or(ListKind::ALL.to_vec(), |kind| vec![kind]);
-            let lists = kinds.into_iter().map(|kind| (kind.name(), kind.items(&supervisor)));
+            let lists = kinds.into_iter().map(|kind| (kind.name(), kind.items(&supervisor, &view)));
             self.print_lists(&lists.collect::<Vec<_>>())?;
         }
         Ok(ExitKind::Success)
@@ -206,6 +220,15 @@ fn plugins(supervisor: &Supervisor) -> Vec<Value> {
         }
     }
     plugins
+}
+
+/// The plugins of which something is visible, or all plugins of a whole catalog.
+fn visible_plugins(supervisor: &Supervisor, view: &Catalog) -> Vec<Value> {
+    let mut all = plugins(supervisor);
+    if view.role_names().is_some() {
+        all.retain(|plugin| view.plugins().iter().any(|shown| plugin["id"] == shown.id().as_str()));
+    }
+    all
 }
 
 fn tools(catalog: &Catalog) -> Vec<Value> {

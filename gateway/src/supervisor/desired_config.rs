@@ -9,6 +9,7 @@ use moongate_config::{
     BearerToken, Config, ConfigSource, Diagnostic, Environment, PluginConfig, TlsConfig, WatchConfig,
     WiderGrantsPolicy, load_config, protected_paths,
 };
+use moongate_model::roles::AccessRoles;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -169,6 +170,10 @@ pub(super) struct DesiredConfig {
     pub(super) wider_grants: WiderGrantsPolicy,
     /// The file has a different `wider_grants`, which waits for the operator.
     pub(super) wider_grants_waits: bool,
+    /// The roles of callers.
+    pub(super) roles: Option<Arc<AccessRoles>>,
+    /// The file has different roles, which wait for the operator.
+    pub(super) roles_wait: bool,
     pub(super) watch: WatchConfig,
     pub(super) stop_grace: Duration,
     /// The static tokens in use.
@@ -190,6 +195,8 @@ impl DesiredConfig {
             needs_restart: Vec::new(),
             wider_grants: config.wider_grants.unwrap_or_default(),
             wider_grants_waits: false,
+            roles: config.roles.clone(),
+            roles_wait: false,
             watch: config.watch,
             stop_grace: config.stop_grace,
             tokens: config.http.tokens.clone(),

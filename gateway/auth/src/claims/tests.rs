@@ -151,3 +151,41 @@ fn an_introspected_token_must_be_for_this_gateway() {
         assert_eq!(rules.check_introspected(&answer).err(), expected, "{others}");
     }
 }
+
+#[test]
+fn roles_can_name_flat_and_nested_claims() {
+    let token = check(
+        TokenType::AccessToken,
+        json!({
+            "groups": ["a", 1, true, null, ["x"], { "y": 1 }],
+            "tenant": "t",
+            "level": 3,
+            "empty": [],
+            "https://a.example/roles": ["admin"],
+            "realm_access": { "roles": ["r"], "deep": { "er": { "most": "yes", "too": { "far": "no" } } } },
+            "own.name": "flat",
+            "own": { "name": "nested" },
+        }),
+    );
+    let facts = token.unwrap().subject.facts().clone();
+    let values =
+        |name: &str| facts.claims.get(name).map(|values| values.iter().map(String::as_str).collect());
+    let expected: [(&str, Option<Vec<&str>>); 12] = [
+        ("groups", Some(vec!["a", "1", "true"])),
+        ("tenant", Some(vec!["t"])),
+        ("level", Some(vec!["3"])),
+        ("empty", Some(vec![])),
+        ("https://a.example/roles", Some(vec!["admin"])),
+        ("realm_access.roles", Some(vec!["r"])),
+        ("realm_access.deep.er.most", Some(vec!["yes"])),
+        ("realm_access.deep.er.too.far", None),
+        ("own.name", Some(vec!["flat"])),
+        ("sub", None),
+        ("scope", None),
+        ("exp", None),
+    ];
+    for (name, expected) in expected {
+        assert_eq!(values(name), expected, "{name}");
+    }
+    assert!(facts.scopes.iter().eq(["a", "b"]));
+}

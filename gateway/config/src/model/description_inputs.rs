@@ -28,7 +28,8 @@ impl PluginConfig {
             setting_origins: _,
             spans: _,
         } = self;
-        let Grants { dirs, env, client, instructions, http, credentials, state, spans: _ } = allow;
+        let Grants { dirs, env, client, instructions, http, credentials, state, state_scope, spans: _ } =
+            allow;
         let dirs: Vec<_> = dirs
             .iter()
             .map(|DirGrant { span: _, host_path, unresolved_host_path, guest_path, mode, allows_system }| {
@@ -49,7 +50,7 @@ impl PluginConfig {
             })
             .collect();
         let settings: Vec<_> = settings.iter().map(|(key, value)| (key, value.expose())).collect();
-        let grants = (dirs, env, client, instructions, http, credentials, state);
+        let grants = (dirs, env, client, instructions, http, credentials, state, state_scope);
         Secret::new(format!("{:?}", (id, grants, limits, settings)))
     }
 }

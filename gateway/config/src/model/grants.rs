@@ -24,13 +24,15 @@ pub struct Grants {
     pub credentials: Vec<Credential>,
     /// The store for its state between calls.
     pub state: StateGrant,
+    /// The callers that share a store.
+    pub state_scope: StateScope,
     /// The byte range of each key of the table in the file.
     pub spans: BTreeMap<String, Range<usize>>,
 }
 
 impl Grants {
     pub(crate) fn is_equivalent_to(&self, other: &Self) -> bool {
-        let Self { dirs, env, client, instructions, http, credentials, state, spans: _ } = self;
+        let Self { dirs, env, client, instructions, http, credentials, state, state_scope, spans: _ } = self;
         dirs.len() == other.dirs.len()
             && dirs.iter().zip(&other.dirs).all(|(a, b)| a.is_equivalent_to(b))
             && *env == other.env
@@ -41,6 +43,7 @@ impl Grants {
             && credentials.len() == other.credentials.len()
             && credentials.iter().zip(&other.credentials).all(|(a, b)| a.is_equivalent_to(b))
             && *state == other.state
+            && *state_scope == other.state_scope
     }
 }
 
@@ -54,6 +57,26 @@ pub enum StateGrant {
     Own,
     /// The store with this name, which other plugins can share.
     Shared(StoreName),
+}
+
+/// The callers that share a plugin's store.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum StateScope {
+    /// All callers.
+    #[default]
+    Plugin,
+    /// Each caller has a store of its own.
+    Caller,
+}
+
+impl StateScope {
+    /// The end of a phrase about a store.
+    pub(crate) fn described(self) -> &'static str {
+        match self {
+            Self::Plugin => "",
+            Self::Caller => ", for each caller",
+        }
+    }
 }
 
 /// A directory that a plugin may use. The directories of a plugin don't overlap inside the sandbox; otherwise the

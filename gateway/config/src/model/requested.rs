@@ -62,8 +62,10 @@ impl PluginConfig {
             GuestCapability::Http => allow.http.iter().map(HttpGrant::describe).collect(),
             GuestCapability::State => match &allow.state {
                 StateGrant::NotGranted => Vec::new(),
-                StateGrant::Own => vec!["its own store".to_owned()],
-                StateGrant::Shared(name) => vec![format!("the store {name}")],
+                StateGrant::Own => vec![format!("its own store{}", allow.state_scope.described())],
+                StateGrant::Shared(name) => {
+                    vec![format!("the store {name}{}", allow.state_scope.described())]
+                }
             },
             GuestCapability::Variables => allow.env.iter().map(|(name, _)| name.clone()).collect(),
             GuestCapability::Settings => self.settings.keys().map(|key| self.setting(key)).collect(),

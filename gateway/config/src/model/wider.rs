@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::diagnostic::visible;
-use super::{Credential, DirGrant, Grants, HttpGrant, PluginConfig, StateGrant};
+use super::{Credential, DirGrant, Grants, HttpGrant, PluginConfig, StateGrant, StateScope};
 
 impl PluginConfig {
     /// The access that this configuration grants and `before` doesn't, one phrase each: grants, and variables and files
@@ -47,7 +47,7 @@ impl Grants {
 
     fn added_to(&self, before: &Self, of_dir: fn(&DirGrant, &[DirGrant]) -> String) -> Vec<String> {
         // A new field causes a compile error here, so that it isn't forgotten.
-        let Self { dirs, env, client, instructions, http, credentials, state, spans: _ } = self;
+        let Self { dirs, env, client, instructions, http, credentials, state, state_scope, spans: _ } = self;
         let new = dirs.iter().filter(|dir| !dir.is_within(&before.dirs));
         let mut wider: Vec<String> = new.map(|dir| of_dir(dir, &before.dirs)).collect();
         let known = |name: &str| before.env.iter().any(|(other, _)| other == name);
@@ -59,7 +59,10 @@ impl Grants {
         let new = credentials.iter().filter(|added| !known(added));
         wider.extend(new.map(Credential::describe));
         wider.extend(client.difference(&before.client).map(|feature| format!("client {}", feature.as_str())));
-        wider.extend(state.wider_than(&before.state));
+        wider.extend(state.wider_than(&before.state).or_else(|| {
+            let is_shared = *state_scope == StateScope::Plugin && before.state_scope == StateScope::Caller;
+            (*state != StateGrant::NotGranted && is_shared).then(|| "state shared by all callers".to_owned())
+        }));
         if *instructions && !before.instructions {
             wider.push("instructions".to_owned());
         }

@@ -5,6 +5,7 @@
 
 pub use super::kind::{Content, Key, MIN_SIZE_WITHOUT_UNIT, NumberRange, ValueKind};
 pub use super::limit_keys::LIMITS;
+pub use super::role_keys::ROLE;
 
 use super::kind::{key, optional, required};
 use super::tls_keys::HTTP_TLS;
@@ -29,6 +30,12 @@ pub static ROOT: &[Key] = &[
         ValueKind::Named(&ValueKind::Table(PLUGIN)),
         "The plugins, by name. Tool names start with the plugin's name. If two plugins conflict, the first in the \
          file wins.",
+    ),
+    key(
+        "roles",
+        ValueKind::Named(&ValueKind::Table(ROLE)),
+        "Who sees what, by role. Without this table, all callers see everything; with it, callers without a role see \
+         nothing. [access.md](access.md) describes it.",
     ),
 ];
 
@@ -505,6 +512,13 @@ static ALLOW: &[Key] = &[
         "Let the plugin keep state between calls, through `wasi:keyvalue`. `true`: a store of its own, named like its \
          table. A name: the store with this name. Plugins that set the same name share it, and a renamed plugin keeps \
          it. State outlives the gateway only if `state` in `[gateway]` is set.",
+    ),
+    optional(
+        "state_scope",
+        ValueKind::OneOf(&["plugin", "caller"]),
+        "\"plugin\"",
+        "Who shares a store. `plugin`: all callers. `caller`: each caller has its own store, with its own `limits.state`: \
+         each token, each subject of an issuer, and the client over stdio. Callers without authentication share one.",
     ),
     optional(
         "instructions",

@@ -14,6 +14,7 @@ use futures_util::FutureExt as _;
 use moongate_config::{InstancePolicy, PluginConfig};
 use moongate_model::call::{BusyReason, CallContext, CallError};
 use moongate_model::caller::Caller;
+use moongate_model::names::Principal;
 use moongate_system::background::{WorkOwner, move_to_background};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -38,7 +39,7 @@ use crate::wasi::files::LookupOutcome;
 use crate::wasi::files::disk_usage::{DiskQuota, DiskUsages};
 use crate::wasi::grant_audit::{DirectoryEffect, LoggedWarnings};
 use crate::wasi::http::{OutboundHttp, RequestSender};
-use crate::wasi::keyvalue::{KeyValueStores, StoreAccess};
+use crate::wasi::keyvalue::KeyValueStores;
 use crate::wasi::preopens::{DirectoryError, DirectoryOpener};
 
 /// A call to one of the guest's exported functions.
@@ -116,8 +117,6 @@ struct InstanceLease {
 pub(crate) struct Sandbox {
     pub(crate) config: Arc<PluginConfig>,
     pub(crate) code: Arc<CodeLease>,
-    /// The key-value stores that it can use.
-    pub(crate) store_access: StoreAccess,
     /// The limit on what it adds to its directories.
     pub(crate) disk: DiskQuota,
     /// The rate of its log lines.
@@ -184,12 +183,11 @@ enum CallEnd<T> {
 
 impl Sandbox {
     pub(crate) fn new(config: Arc<PluginConfig>, code: Arc<LoadedCode>, shared: Arc<HostResources>) -> Self {
-        let access = shared.stores.of(&config);
+        shared.stores.prepare(&config);
         let pool = shared.instance_pool.for_plugin(config.id.clone());
         let sender = RequestSender::new(Arc::clone(&shared.outbound_http), Arc::clone(&config));
         Self {
             code: CodeLease::new(code),
-            store_access: access,
             disk: shared.disk_usages.quota(&config),
             log: PluginLog::new(config.id.clone(), config.limits.log_rate),
             logged_warnings: Arc::default(),
@@ -206,7 +204,6 @@ impl Sandbox {
         let Self {
             config: before,
             code,
-            store_access: _,
             disk,
             log,
             logged_warnings: warned,
@@ -221,10 +218,9 @@ impl Sandbox {
             let log = PluginLog::new(config.id.clone(), config.limits.log_rate);
             (shared.disk_usages.quota(&config), log, Arc::default(), sender.with_config(Arc::clone(&config)))
         };
-        let access = shared.stores.of(&config);
+        shared.stores.prepare(&config);
         let pool = shared.instance_pool.for_plugin(config.id.clone());
         Self {
-            store_access: access,
             disk,
             config,
             code: code.renew(),
@@ -306,8 +302,8 @@ impl Sandbox {
         };
         let _running = self.shared.ticker.running();
         let meter = CpuMeter::new(limits.cpu_time, Arc::clone(&context.cpu_time));
-        let deps =
-            self.store_deps(CallChanges::new(self.config.id.clone(), Arc::clone(&self.log), inbox), &code);
+        let changes = CallChanges::new(self.config.id.clone(), Arc::clone(&self.log), inbox);
+        let deps = self.store_deps(changes, &code, &context.caller.principal());
         let mut lease = None;
         let end = {
             let work = pin!(async {
@@ -403,11 +399,11 @@ impl Sandbox {
     }
 
     /// The shared parts that a call uses.
-    fn store_deps(&self, changes: CallChanges, code: &LoadedCode) -> StoreDeps {
+    fn store_deps(&self, changes: CallChanges, code: &LoadedCode, caller: &Principal) -> StoreDeps {
         StoreDeps {
             log: Arc::clone(&self.log),
             changes,
-            store_access: self.store_access.clone(),
+            store_access: self.shared.stores.of(&self.config, caller),
             logged_warnings: Arc::clone(&self.logged_warnings),
             sender: Arc::clone(&self.sender),
             disk: self.disk.clone(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use moongate_config::{PluginConfig, Secret, StateGrant};
 use moongate_model::call::{CallContext, CallError};
 use moongate_model::caller::Caller;
-use moongate_model::names::{Digest, PluginId, StoreName, ToolName};
+use moongate_model::names::{Digest, PluginId, Principal, StoreName, ToolName};
 use moongate_model::plugin::Plugin as _;
 use tempfile::TempDir;
 
@@ -160,9 +160,11 @@ async fn state_outlives_code_and_configuration() {
     let dir = TempDir::new().unwrap();
     let host = host(dir.path());
     let own = |config: &mut PluginConfig| config.allow.state = StateGrant::Own;
-    let kept = |plugin: &WasmPlugin| match &plugin.sandbox.store_access {
-        StoreAccess::Granted(kept) => Arc::clone(kept),
-        StoreAccess::Refused => panic!("state isn't granted"),
+    let access =
+        |plugin: &WasmPlugin| plugin.sandbox.shared.stores.of(&plugin.sandbox.config, &Principal::Local);
+    let kept = |plugin: &WasmPlugin| match access(plugin) {
+        StoreAccess::Granted(kept) => kept,
+        StoreAccess::Refused | StoreAccess::TooMany => panic!("state isn't granted"),
     };
     let first = load(&host, dir.path(), &Guest::default(), own).await;
     kept(&first).set("key".to_owned(), b"value".to_vec(), 1000).await.unwrap();
@@ -170,7 +172,7 @@ async fn state_outlives_code_and_configuration() {
     let moved = first.with_config(changed(&first, |config| config.allow.state = StateGrant::Shared(shared)));
     assert_eq!(kept(&moved).get("key".to_owned()).await.unwrap(), None);
     let refused = moved.with_config(changed(&first, |config| config.allow.state = StateGrant::NotGranted));
-    assert!(matches!(refused.sandbox.store_access, StoreAccess::Refused));
+    assert!(matches!(access(&refused), StoreAccess::Refused));
     drop((first, moved, refused));
     let second = load(&host, dir.path(), &Guest::that("nop"), own).await;
     assert_eq!(kept(&second).get("key".to_owned()).await.unwrap().as_deref(), Some(&b"value"[..]));

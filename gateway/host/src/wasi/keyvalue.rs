@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytesize::ByteSize;
-use moongate_config::{PluginConfig, StateGrant};
-use moongate_model::names::{PluginId, StoreName};
+use moongate_config::{PluginConfig, StateGrant, StateScope};
+use moongate_model::names::{PluginId, Principal, StoreName};
 
 use self::database::{DATABASE_FILE, STATE_FILES};
 use self::disk::{DiskStore, StateDatabase};
@@ -33,6 +33,8 @@ pub(crate) const MAX_KEY_BYTES: usize = 1 << 10;
 pub(crate) const MAX_VALUE_BYTES: usize = 1 << 20;
 /// The size of an entry in addition to its key and value: about its storage overhead.
 const ENTRY_OVERHEAD_BYTES: u64 = 64;
+/// The maximum number of stores in memory, of which those of callers can be many.
+const MAX_STORES_IN_MEMORY: usize = 1024;
 /// The maximum number of keys on one page of a listing.
 const MAX_PAGE_KEYS: usize = 500;
 
@@ -86,17 +88,35 @@ pub(crate) struct KeyValueStores {
 
 /// The owner of a store.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum StoreOwner {
+struct StoreOwner {
+    name: StoreOwnerName,
+    /// The caller whose state it is. `None` means that all callers share it.
+    caller: Option<Principal>,
+}
+
+/// The plugin or name that a store belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum StoreOwnerName {
     Plugin(PluginId),
-    Name(StoreName),
+    Shared(StoreName),
 }
 
 impl fmt::Display for StoreOwner {
-    /// The owner as stored in the database. Neither part ever contains a colon.
+    /// The owner as stored in the database. The first part never contains a colon or a slash, and an issuer no space.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Plugin(id) => write!(f, "plugin:{id}"),
-            Self::Name(name) => write!(f, "name:{name}"),
+        match &self.name {
+            StoreOwnerName::Plugin(id) => write!(f, "plugin:{id}")?,
+            StoreOwnerName::Shared(name) => write!(f, "name:{name}")?,
+        }
+        match &self.caller {
+            None => Ok(()),
+            Some(Principal::Local) => f.write_str("/stdio"),
+            Some(Principal::Anonymous) => f.write_str("/anonymous"),
+            Some(Principal::Named(name)) => write!(f, "/token:{name}"),
+            Some(Principal::Certificate(name)) => write!(f, "/certificate:{name}"),
+            Some(Principal::Subject(subject)) => {
+                write!(f, "/subject:{} {}", subject.issuer(), subject.subject())
+            }
         }
     }
 }
@@ -114,11 +134,13 @@ enum Backend {
     Disk(DiskStore),
 }
 
-/// The store that a plugin is granted.
+/// The store that a plugin is granted for a call.
 #[derive(Debug, Clone)]
 pub(crate) enum StoreAccess {
     Granted(Arc<KeyValueStore>),
     Refused,
+    /// Too many callers have stores in memory.
+    TooMany,
 }
 
 /// One page of keys.
@@ -174,16 +196,39 @@ impl KeyValueStores {
         Self { disk: dir.map(|dir| Arc::new(StateDatabase::new(dir))), open: Mutex::default() }
     }
 
-    /// The store of a plugin.
-    pub(crate) fn of(&self, config: &PluginConfig) -> StoreAccess {
-        let owner = match &config.allow.state {
+    /// The store of a plugin for this caller.
+    pub(crate) fn of(&self, config: &PluginConfig, caller: &Principal) -> StoreAccess {
+        let name = match &config.allow.state {
             StateGrant::NotGranted => return StoreAccess::Refused,
-            StateGrant::Own => StoreOwner::Plugin(config.id.clone()),
-            StateGrant::Shared(name) => StoreOwner::Name(name.clone()),
+            StateGrant::Own => StoreOwnerName::Plugin(config.id.clone()),
+            StateGrant::Shared(name) => StoreOwnerName::Shared(name.clone()),
         };
+        let caller = match config.allow.state_scope {
+            StateScope::Plugin => None,
+            StateScope::Caller => Some(caller.clone()),
+        };
+        let is_callers = caller.is_some();
+        let owner = StoreOwner { name, caller };
+        if is_callers && self.disk.is_some() {
+            return StoreAccess::Granted(Arc::new(self.open_store(&owner))); // nothing to keep in memory
+        }
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_callers && open.len() >= MAX_STORES_IN_MEMORY && !open.contains_key(&owner) {
+            open.retain(|owner, store| owner.caller.is_none() || !store.is_unused());
+            if open.len() >= MAX_STORES_IN_MEMORY {
+                return StoreAccess::TooMany;
+            }
+        }
         let store = open.entry(owner).or_insert_with_key(|owner| Arc::new(self.open_store(owner)));
         StoreAccess::Granted(Arc::clone(store))
+    }
+
+    /// Opens the disk, so that its problems are logged at the start.
+    pub(crate) fn prepare(&self, config: &PluginConfig) {
+        match (&config.allow.state, &self.disk) {
+            (StateGrant::NotGranted, _) | (_, None) => {}
+            (StateGrant::Own | StateGrant::Shared(_), Some(disk)) => disk.start(),
+        }
     }
 
     fn open_store(&self, owner: &StoreOwner) -> KeyValueStore {
@@ -204,6 +249,15 @@ impl KeyValueStores {
 }
 
 impl KeyValueStore {
+    /// Reports whether it is empty, and no call uses it.
+    fn is_unused(self: &Arc<Self>) -> bool {
+        let is_empty = match &self.backend {
+            Backend::Memory(memory) => lock(memory).size == 0,
+            Backend::Disk(_) => true,
+        };
+        is_empty && Arc::strong_count(self) == 1
+    }
+
     /// The value of a key.
     pub(crate) async fn get(&self, key: String) -> Result<Option<StoredValue>, KeyValueError> {
         check_key(&key)?;

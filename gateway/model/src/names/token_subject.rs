@@ -1,6 +1,8 @@
 //! The subject of an OAuth token.
 
 use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -11,7 +13,8 @@ const MAX_SUBJECT_NAME_CHARS: usize = 128;
 
 /// A subject of an OAuth issuer, such as a user or a client.
 ///
-/// It is the same one in every token that names it. The name is only for people and plugins, and can change.
+/// It is the same one in every token that names it. The name is only for people and plugins, and can change. So can the
+/// facts that roles depend on: they are those of one token.
 #[derive(Debug, Clone)]
 pub struct TokenSubject {
     /// The issuer that vouches for it.
@@ -20,6 +23,23 @@ pub struct TokenSubject {
     subject: Arc<str>,
     /// The name that plugins see.
     name: Arc<str>,
+    /// The facts in the token that names it now.
+    facts: Arc<TokenFacts>,
+}
+
+/// The facts in a token that roles depend on. Two tokens of one subject can differ in them.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct TokenFacts {
+    /// The scopes.
+    pub scopes: BTreeSet<String>,
+    /// The values of each claim. The names of nested claims are joined with `.`.
+    pub claims: BTreeMap<String, Vec<String>>,
+}
+
+impl fmt::Debug for TokenFacts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenFacts").finish_non_exhaustive() // claims can be personal, and are never logged
+    }
 }
 
 impl TokenSubject {
@@ -27,7 +47,13 @@ impl TokenSubject {
     #[must_use]
     pub fn new(issuer: Arc<str>, subject: Arc<str>, name: &str) -> Self {
         let name = text::blanked_line(name, MAX_SUBJECT_NAME_CHARS);
-        Self { issuer, subject, name: name.trim().into() }
+        Self { issuer, subject, name: name.trim().into(), facts: Arc::default() }
+    }
+
+    /// The same subject, named by a token with these facts.
+    #[must_use]
+    pub fn with_facts(self, facts: TokenFacts) -> Self {
+        Self { facts: Arc::new(facts), ..self }
     }
 
     /// The same subject, with the issuer in its name. Use it if other callers could have the same name.
@@ -53,6 +79,12 @@ impl TokenSubject {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The facts in the token that names it now.
+    #[must_use]
+    pub fn facts(&self) -> &TokenFacts {
+        &self.facts
     }
 
     /// The parts that identify it.

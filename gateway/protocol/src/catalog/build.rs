@@ -7,7 +7,9 @@ use crate::diagnostic::Diagnostic;
 use crate::manifest::ItemKind;
 use crate::names::{Digest, PublicName};
 
+use super::claims::UriClaims;
 use super::conflict_resolution::{self, ConflictTable, Resolution};
+use super::view::CatalogScope;
 use super::{
     Catalog, CatalogCandidate, CatalogPlugin, PromptEntry, RefusedPlugin, ResourceEntry, TemplateEntry,
     ToolEntry,
@@ -117,38 +119,8 @@ impl CatalogBuilder {
             ItemKind::Prompt,
             prompts.iter().map(|entry| (entry.public_name(), entry.plugin())),
         );
-        let digests = [
-            combined_digest(tools.iter().map(ToolEntry::digest)),
-            combined_digest(prompts.iter().map(PromptEntry::digest)),
-            combined_digest(
-                resources
-                    .iter()
-                    .map(ResourceEntry::digest)
-                    .chain([Digest::of(b"templates")])
-                    .chain(templates.iter().map(TemplateEntry::digest)),
-            ),
-        ];
-        let catalog = Catalog {
-            generation,
-            tool_at: tools.iter().enumerate().map(|(at, entry)| (entry.public_name().clone(), at)).collect(),
-            prompt_at: prompts
-                .iter()
-                .enumerate()
-                .map(|(at, entry)| (entry.public_name().clone(), at))
-                .collect(),
-            resource_at: resources
-                .iter()
-                .enumerate()
-                .map(|(at, entry)| (entry.resource().uri.clone(), at))
-                .collect(),
-            plugins,
-            tools,
-            prompts,
-            resources,
-            templates,
-            claims: self.table.claims,
-            digests,
-        };
+        let catalog = CatalogItems { plugins: plugins.clone(), tools, prompts, resources, templates }
+            .into_catalog(generation, Arc::new(self.table.claims), plugins, CatalogScope::Everything);
         (catalog, self.problems)
     }
 
@@ -188,6 +160,57 @@ impl CatalogBuilder {
                         .with_hint(hint),
                 );
             }
+        }
+    }
+}
+
+/// The plugins of a catalog or of a view, and their items.
+pub(super) struct CatalogItems {
+    pub(super) plugins: Vec<Arc<CatalogPlugin>>,
+    pub(super) tools: Vec<ToolEntry>,
+    pub(super) prompts: Vec<PromptEntry>,
+    pub(super) resources: Vec<ResourceEntry>,
+    pub(super) templates: Vec<TemplateEntry>,
+}
+
+impl CatalogItems {
+    /// Adds indices and digests. `owners` are the plugins that `claims` refers to.
+    pub(super) fn into_catalog(
+        self,
+        generation: u64,
+        claims: Arc<UriClaims>,
+        owners: Vec<Arc<CatalogPlugin>>,
+        scope: CatalogScope,
+    ) -> Catalog {
+        let Self { plugins, tools, prompts, resources, templates } = self;
+        let digests = [
+            combined_digest(tools.iter().map(ToolEntry::digest)),
+            combined_digest(prompts.iter().map(PromptEntry::digest)),
+            combined_digest(
+                resources
+                    .iter()
+                    .map(ResourceEntry::digest)
+                    .chain([Digest::of(b"templates")])
+                    .chain(templates.iter().map(TemplateEntry::digest)),
+            ),
+        ];
+        let tool_names = tools.iter().enumerate().map(|(at, entry)| (entry.public_name().clone(), at));
+        let prompt_names = prompts.iter().enumerate().map(|(at, entry)| (entry.public_name().clone(), at));
+        let uris = resources.iter().enumerate().map(|(at, entry)| (entry.resource().uri.clone(), at));
+        Catalog {
+            generation,
+            tool_at: tool_names.collect(),
+            prompt_at: prompt_names.collect(),
+            resource_at: uris.collect(),
+            plugins,
+            tools,
+            prompts,
+            resources,
+            templates,
+            claims,
+            owners,
+            digests,
+            scope,
         }
     }
 }

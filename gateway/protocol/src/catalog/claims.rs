@@ -125,12 +125,12 @@ impl UriClaims {
         self.by_text.get(text).is_some_and(|claim| claim.owner == owner)
     }
 
-    /// The claim that covers `uri`.
-    pub(super) fn covering(&self, uri: &str) -> Option<CoveringClaim> {
-        if let Some(claim) = self.by_text.get(uri).filter(|claim| claim.is_exact) {
+    /// The claim that covers `uri`, as if there were only owners that meet the condition.
+    pub(super) fn covering(&self, uri: &str, counts: impl Fn(usize) -> bool) -> Option<CoveringClaim> {
+        if let Some(claim) = self.by_text.get(uri).filter(|claim| claim.is_exact && counts(claim.owner)) {
             return Some(CoveringClaim { owner: claim.owner, prefix: None });
         }
-        let (prefix, claim) = self.claimed_prefixes(uri).next()?;
+        let (prefix, claim) = self.claimed_prefixes(uri).find(|(_, claim)| counts(claim.owner))?;
         Some(CoveringClaim { owner: claim.owner, prefix: Some(prefix.len()) })
     }
 

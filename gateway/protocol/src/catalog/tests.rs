@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 mod candidates;
 mod left_out;
+mod views;
 
 use super::fake::{FakePlugin, IntoCatalogPlugin as _, bare_policy, catalog};
 use super::*;

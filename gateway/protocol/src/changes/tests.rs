@@ -25,7 +25,7 @@ fn offering(tools: &[&str], resources: &[&str]) -> Arc<Catalog> {
 fn listener(first: Arc<Catalog>) -> (watch::Sender<Arc<Catalog>>, Arc<ResourceUpdates>, ChangeListener) {
     let (publish, seen) = watch::channel(first);
     let updates: Arc<ResourceUpdates> = Arc::default();
-    let listener = ChangeListener::new(seen, &updates, ListKind::ALL);
+    let listener = ChangeListener::new(seen, &updates, Principal::Anonymous, ListKind::ALL);
     (publish, updates, listener)
 }
 
@@ -69,7 +69,8 @@ async fn reports_requested_kinds_only() {
     let with_template =
         catalog(vec![FakePlugin::new("a").template("test://a/{id}").into_catalog_plugin(|_| {})]);
     let (publish, _, all) = listener(Arc::new(Catalog::empty()));
-    let tools = ChangeListener::new(publish.subscribe(), &Arc::default(), [ListKind::Tools]);
+    let tools =
+        ChangeListener::new(publish.subscribe(), &Arc::default(), Principal::Anonymous, [ListKind::Tools]);
     publish.send_replace(with_template);
     assert_eq!(heard(&all), [ChangeEvent::ListChanged(ListKind::Resources)]);
     assert_eq!(heard(&tools), []);
@@ -80,7 +81,7 @@ async fn reports_requested_kinds_only() {
 #[tokio::test]
 async fn merges_updates_for_subscribers() {
     let (publish, updates, one) = listener(Arc::new(Catalog::empty()));
-    let two = ChangeListener::new(publish.subscribe(), &updates, []);
+    let two = ChangeListener::new(publish.subscribe(), &updates, Principal::Anonymous, []);
     one.subscribe(&Caller::LOOPBACK, &uri("test://a")).unwrap();
     one.subscribe(&Caller::LOOPBACK, &uri("test://a")).unwrap();
     one.subscribe(&Caller::LOOPBACK, &uri("test://b")).unwrap();
@@ -116,7 +117,7 @@ async fn unsubscribing_discards_pending_updates() {
 #[tokio::test]
 async fn dropping_a_listener_ends_its_subscriptions() {
     let (publish, updates, one) = listener(Arc::new(Catalog::empty()));
-    let two = ChangeListener::new(publish.subscribe(), &updates, []);
+    let two = ChangeListener::new(publish.subscribe(), &updates, Principal::Anonymous, []);
     for listener in [&one, &two] {
         listener.subscribe(&Caller::LOOPBACK, &uri("test://a")).unwrap();
     }
@@ -194,7 +195,7 @@ fn limits_subscriptions_of_a_caller() {
     let (_publish, seen) = watch::channel(Arc::new(Catalog::empty()));
     let updates: Arc<ResourceUpdates> = Arc::default();
     let long = |number: usize| uri(&format!("test://{number:04}{}", "x".repeat(4_000)));
-    let listen = || ChangeListener::new(seen.clone(), &updates, []);
+    let listen = || ChangeListener::new(seen.clone(), &updates, Principal::Anonymous, []);
     let ann = Caller::Named("ann".into());
     let bob = Caller::Named("bob".into());
     let mut listeners = Vec::new();

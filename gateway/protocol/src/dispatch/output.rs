@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use crate::call::{
-    CallContext, CallError, Completion, Content, GrantEvent, GrantFix, InputNeeded, OPERATOR_CAN_ALLOW,
-    Outcome, PluginError, PromptResult, ReadResult, ResourceBody, ResourceContents, ToolResult,
+    CallContext, CallError, Completion, CompletionTarget, Content, GrantEvent, GrantFix, InputNeeded,
+    OPERATOR_CAN_ALLOW, Outcome, PluginError, PromptResult, ReadResult, ResourceBody, ResourceContents,
+    ToolResult,
 };
 use crate::catalog::{Catalog, CatalogPlugin, ToolEntry};
 use crate::names::ResourceUri;
@@ -25,6 +26,7 @@ const MAX_QUESTIONS: usize = 16;
 /// the message. A result without any content gets its structured content as text, for clients and models that only read
 /// text. A result with an image keeps its content, because the structured part is often the same image.
 pub(super) async fn check_tool_outcome(
+    view: &Catalog,
     entry: &ToolEntry,
     checks: &CallChecks<'_>,
     outcome: Outcome<ToolResult>,
@@ -49,6 +51,7 @@ pub(super) async fn check_tool_outcome(
             CheckError::Call(error) => error,
         })?;
     }
+    result.content.retain(|content| is_visible(view, content));
     if let Some(structured) = result.structured.as_ref().filter(|_| result.content.is_empty()) {
         result.content.push(Content::text(structured.get()));
     }
@@ -71,6 +74,15 @@ fn content_bytes(content: &Content) -> usize {
         Content::Link(link) => link.description.as_ref().map_or(0, String::len),
         Content::Embedded(embedded) => resource(&embedded.contents),
         Content::Other(_, object) => object.get().len(),
+    }
+}
+
+/// Reports whether content may be shown: it is no resource, or link to one, that the caller can't see.
+fn is_visible(view: &Catalog, content: &Content) -> bool {
+    match content {
+        Content::Link(resource) => !view.hides_resource(resource.uri.as_str()),
+        Content::Embedded(embedded) => !view.hides_resource(embedded.contents.uri.as_str()),
+        Content::Text(_) | Content::Image(_) | Content::Audio(_) | Content::Other(..) => true,
     }
 }
 
@@ -107,14 +119,18 @@ pub(super) fn check_read_outcome(
     Ok(Outcome::Done(result))
 }
 
-/// Checks the questions. A filled-in prompt needs no check.
+/// Checks the questions. A filled-in prompt needs no check, but loses resources that the caller can't see.
 pub(super) fn check_prompt_outcome(
+    view: &Catalog,
     catalog_plugin: &CatalogPlugin,
     context: &CallContext,
     outcome: Outcome<PromptResult>,
 ) -> Result<Outcome<PromptResult>, CallError> {
     match outcome {
-        Outcome::Done(result) => Ok(Outcome::Done(result)),
+        Outcome::Done(mut result) => {
+            result.messages.retain(|message| is_visible(view, &message.content));
+            Ok(Outcome::Done(result))
+        }
         Outcome::NeedInput(need) => check_questions(catalog_plugin, context, need).map(Outcome::NeedInput),
     }
 }
@@ -197,6 +213,41 @@ fn missing_grant_error(
         why.push_str(&format!(", but this client doesn't offer {word}"));
     }
     CallError::NotGranted(why)
+}
+
+/// Drops suggestions that complete a template to a resource that the caller can't see.
+pub(super) fn visible_completion(
+    view: &Catalog,
+    target: &CompletionTarget,
+    name: &str,
+    mut completion: Completion,
+) -> Completion {
+    let CompletionTarget::Template(template) = target else { return completion };
+    let before = completion.values.len();
+    completion.values.retain(|value| !view.hides_resource(&with_variable(template, name, value)));
+    if completion.values.len() < before {
+        completion.total = None; // it counts the dropped ones too
+    }
+    completion
+}
+
+/// The template with a value in place of one variable. Other variables stay.
+fn with_variable(template: &str, name: &str, value: &str) -> String {
+    let mut text = String::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once('{') {
+        let Some((expression, after)) = after.split_once('}') else { break };
+        text.push_str(before);
+        let variables = expression.trim_start_matches(|c: char| "+#./;?&".contains(c)).split(',');
+        let mut names = variables.map(|variable| variable.split([':', '*']).next().unwrap_or_default());
+        if names.any(|variable| variable == name) {
+            text.push_str(value);
+        } else {
+            text.push_str(&format!("{{{expression}}}"));
+        }
+        rest = after;
+    }
+    text + rest
 }
 
 /// Limits the number of suggestions, and makes the total at least as large.

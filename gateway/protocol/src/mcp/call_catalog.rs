@@ -1,4 +1,4 @@
-//! The catalog for a call.
+//! The view of the catalog for a call.
 //!
 //! After a start, some plugins are still being loaded, and the lists of others come from a cache. A call waits for the
 //! plugins that may have the called item, and cached lists are compared with the plugin's own before they are used for a
@@ -19,41 +19,41 @@ use super::Protocol;
 const MAX_REPLACEMENT_WAIT: Duration = Duration::from_secs(5);
 
 impl Protocol {
-    /// The catalog for a call of the item that `find` returns the plugin of.
-    pub(super) async fn catalog_for(
+    /// The view for a call of the item that `find` returns the plugin of.
+    pub(super) async fn view_for(
         &self,
         principal: &Principal,
         cancel: &CancellationToken,
         find: impl Fn(&Catalog) -> Option<&Arc<CatalogPlugin>>,
     ) -> Arc<Catalog> {
-        let catalog = self.dispatcher.catalog();
-        let is_known = match find(catalog.visible_to(principal)) {
+        let view = self.dispatcher.view_for(principal);
+        let is_known = match find(&view) {
             Some(found) => found.plugin().is_confirmed(),
             None => self.dispatcher.startup_wait().is_over_for_names(),
         };
         if is_known {
-            return catalog;
+            return view;
         }
         // Rare, so it doesn't enlarge the future of every call.
-        Box::pin(self.confirmed_catalog(principal, cancel, find)).await
+        Box::pin(self.confirmed_view(principal, cancel, find)).await
     }
 
-    /// The catalog after the start is complete, or the called plugin has confirmed its lists.
-    async fn confirmed_catalog(
+    /// The view after the start is complete, or the called plugin has confirmed its lists.
+    async fn confirmed_view(
         &self,
         principal: &Principal,
         cancel: &CancellationToken,
         find: impl Fn(&Catalog) -> Option<&Arc<CatalogPlugin>>,
     ) -> Arc<Catalog> {
-        let mut catalog = self.dispatcher.catalog();
-        if find(catalog.visible_to(principal)).is_none() {
+        let mut view = self.dispatcher.view_for(principal);
+        if find(&view).is_none() {
             self.dispatcher.startup_wait().wait_for_names(cancel).await;
-            catalog = self.dispatcher.catalog();
+            view = self.dispatcher.view_for(principal);
         }
-        let Some(found) = find(catalog.visible_to(principal)).cloned() else { return catalog };
+        let Some(found) = find(&view).cloned() else { return view };
         let confirmed = tokio::select! {
             confirmed = found.plugin().confirm() => confirmed,
-            () = cancel.cancelled() => return catalog,
+            () = cancel.cancelled() => return view,
         };
         match confirmed {
             Ok(false) => {
@@ -61,10 +61,10 @@ impl Protocol {
                     !find(view).is_some_and(|current| Arc::ptr_eq(current.plugin(), found.plugin()))
                 };
                 self.wait_for_catalog(principal, cancel, is_replaced).await;
-                self.dispatcher.catalog()
+                self.dispatcher.view_for(principal)
             }
             // If the plugin can't describe itself, the call returns the reason.
-            Ok(true) | Err(_) => catalog,
+            Ok(true) | Err(_) => view,
         }
     }
 
@@ -76,7 +76,7 @@ impl Protocol {
         is_wanted: impl Fn(&Catalog) -> bool,
     ) {
         let mut updates = self.dispatcher.watch();
-        let wanted = updates.wait_for(|catalog| is_wanted(catalog.visible_to(principal)));
+        let wanted = updates.wait_for(|catalog| is_wanted(&catalog.visible_to(principal)));
         tokio::select! {
             biased;
             _ = timeout(MAX_REPLACEMENT_WAIT, wanted) => {}

@@ -37,11 +37,11 @@ pub(super) async fn call_tool(
     let name = params.string("name")?;
     let name = name.as_ref();
     let call = ToolCall { name, arguments: arguments(&params)?, grant_report: None };
-    let catalog = protocol.catalog_for_call(&request_context, &call).await;
-    let called = run_rounds(&protocol, &catalog, &request_context, &params, &call).await;
+    let view = protocol.view_for_call(&request_context, &call).await;
+    let called = run_rounds(&protocol, &view, &request_context, &params, &call).await;
     let (result, wrapping, _permit) = match called {
         Ok(RoundsOutcome::Done(result, permit)) => {
-            let wrapping = wrapping(&catalog, name, &result, revision);
+            let wrapping = wrapping(&view, name, &result, revision);
             (result, wrapping, Some(permit))
         }
         Ok(RoundsOutcome::Questions(text)) => return Ok(RequestAnswer::Result(text.into())),
@@ -75,7 +75,7 @@ impl InputCall for ToolCall<'_> {
     async fn call(
         &self,
         dispatcher: &Dispatcher,
-        catalog: &Catalog,
+        view: &Catalog,
         context: &Arc<CallContext>,
     ) -> Result<DispatchOutcome<ToolResult>, DispatchError> {
         let noted = self.grant_report.as_ref().map(|grant_report| {
@@ -85,7 +85,7 @@ impl InputCall for ToolCall<'_> {
             })
         });
         let context = noted.as_ref().unwrap_or(context);
-        dispatcher.call_tool(catalog, context, self.name, &self.arguments).await
+        dispatcher.call_tool(view, context, self.name, &self.arguments).await
     }
 }
 
@@ -99,10 +99,10 @@ fn arguments(params: &Params) -> Result<Arguments<'_>, ProtocolError> {
 }
 
 /// Results are wrapped for revisions that have structured results but allow only objects.
-fn wrapping(catalog: &Catalog, tool: &str, result: &ToolResult, revision: Revision) -> Wrapping {
+fn wrapping(view: &Catalog, tool: &str, result: &ToolResult, revision: Revision) -> Wrapping {
     let wraps = revision.has(Feature::Structured) && !revision.has(Feature::AnyStructured);
     if wraps && result.structured.is_some() {
-        let schema = catalog.tool(tool).and_then(|entry| entry.shown_output());
+        let schema = view.tool(tool).and_then(|entry| entry.shown_output());
         return Wrapping::for_schema(schema);
     }
     Wrapping::IfNeeded
@@ -117,12 +117,12 @@ pub(super) async fn read_resource(
     let revision = request_context.revision;
     let uri = params.string("uri")?;
     let reading = ResourceRead { uri: &uri };
-    let catalog = protocol.catalog_for_call(&request_context, &reading).await;
-    match run_rounds(&protocol, &catalog, &request_context, &params, &reading).await {
+    let view = protocol.view_for_call(&request_context, &reading).await;
+    match run_rounds(&protocol, &view, &request_context, &params, &reading).await {
         Ok(RoundsOutcome::Done(mut result, _permit)) => {
             // Authenticated callers can see more than others, and a result that depends on answers is private
             // (2026-07-28, server/utilities/caching).
-            result.is_shareable &= protocol.cache_scope == CacheScope::Public;
+            result.is_shareable &= protocol.cache_scope(&view) == CacheScope::Public;
             if params.continues_earlier_request() {
                 (result.ttl, result.is_shareable) = (None, false);
             }
@@ -130,12 +130,7 @@ pub(super) async fn read_resource(
             protocol.render_result(&request_context.caller, &View::new(&contents, revision))
         }
         Ok(RoundsOutcome::Questions(text)) => Ok(text.into()),
-        Err(trouble) => Err(read_error(
-            trouble,
-            reading.uri,
-            catalog.visible_to(&request_context.caller.principal()),
-            revision,
-        )),
+        Err(trouble) => Err(read_error(trouble, reading.uri, &view, revision)),
     }
 }
 
@@ -156,10 +151,10 @@ impl InputCall for ResourceRead<'_> {
     async fn call(
         &self,
         dispatcher: &Dispatcher,
-        catalog: &Catalog,
+        view: &Catalog,
         context: &Arc<CallContext>,
     ) -> Result<DispatchOutcome<ReadResult>, DispatchError> {
-        dispatcher.read_resource(catalog, context, self.uri).await
+        dispatcher.read_resource(view, context, self.uri).await
     }
 }
 
@@ -178,8 +173,8 @@ pub(super) async fn get_prompt(
         wrong
     })?;
     let filling = PromptUse { name, arguments };
-    let catalog = protocol.catalog_for_call(&request_context, &filling).await;
-    match run_rounds(&protocol, &catalog, &request_context, &params, &filling).await {
+    let view = protocol.view_for_call(&request_context, &filling).await;
+    match run_rounds(&protocol, &view, &request_context, &params, &filling).await {
         Ok(RoundsOutcome::Done(result, _permit)) => {
             let messages = PromptMessages { result: &result, server: &protocol.identity };
             protocol.render_result(&request_context.caller, &View::new(&messages, revision))
@@ -207,10 +202,10 @@ impl InputCall for PromptUse<'_> {
     async fn call(
         &self,
         dispatcher: &Dispatcher,
-        catalog: &Catalog,
+        view: &Catalog,
         context: &Arc<CallContext>,
     ) -> Result<DispatchOutcome<PromptResult>, DispatchError> {
-        dispatcher.get_prompt(catalog, context, self.name, &self.arguments).await
+        dispatcher.get_prompt(view, context, self.name, &self.arguments).await
     }
 }
 
@@ -249,9 +244,8 @@ pub(super) async fn complete(
     let others = Params::strings(others, "/context/arguments")?;
     let context = request_context.call_context(&params, &CallRound::default());
     let principal = request_context.caller.principal();
-    let catalog = protocol.catalog_for(&principal, &request_context.cancel, |view| whose.plugin(view)).await;
-    let completed =
-        protocol.dispatcher.complete(&catalog, &context, whose, (&argument, &value), &others).await;
+    let view = protocol.view_for(&principal, &request_context.cancel, |view| whose.plugin(view)).await;
+    let completed = protocol.dispatcher.complete(&view, &context, whose, (&argument, &value), &others).await;
     let completion = completed.map_err(|error| match error {
         DispatchError::UnknownPrompt(_) => ProtocolError::params("/ref/name", &error.to_string()),
         error => ErrorAnswer::for_dispatch_error(&error, revision).error,
@@ -303,21 +297,17 @@ impl Protocol {
         Ok(writer.finish())
     }
 
-    /// The catalog for a call.
-    async fn catalog_for_call<C: InputCall>(
-        &self,
-        request_context: &RequestContext,
-        call: &C,
-    ) -> Arc<Catalog> {
+    /// The view for a call.
+    async fn view_for_call<C: InputCall>(&self, request_context: &RequestContext, call: &C) -> Arc<Catalog> {
         let principal = request_context.caller.principal();
-        self.catalog_for(&principal, &request_context.cancel, |view| call.catalog_plugin(view)).await
+        self.view_for(&principal, &request_context.cancel, |view| call.catalog_plugin(view)).await
     }
 
     /// Waits until the tool of a `tools/call` and its description are known.
     pub(crate) async fn wait_for_tool(&self, principal: &Principal, params: &Params) {
         let Some(name) = params.name("name") else { return };
         let cancel = CancellationToken::new();
-        self.catalog_for(principal, &cancel, |view| Some(view.tool(&name)?.plugin())).await;
+        self.view_for(principal, &cancel, |view| Some(view.tool(&name)?.plugin())).await;
     }
 
     /// Runs a `tools/call` of a caller in this process, who gets the result or the error as a value. `grant_report`
@@ -327,7 +317,7 @@ impl Protocol {
     /// The call failed.
     pub async fn call_tool_in_process(
         &self,
-        catalog: &Catalog,
+        view: &Catalog,
         request_context: &RequestContext,
         params: &Params,
         grant_report: Option<Arc<GrantReport>>,
@@ -335,14 +325,14 @@ impl Protocol {
         let name = params.string("name").map_err(RequestError::Protocol)?;
         let name = name.as_ref();
         let arguments = arguments(params).map_err(RequestError::Protocol)?;
-        run_rounds(self, catalog, request_context, params, &ToolCall { name, arguments, grant_report }).await
+        run_rounds(self, view, request_context, params, &ToolCall { name, arguments, grant_report }).await
     }
 
     /// The public name of the tool in a `tools/call`, if the tool exists.
     #[must_use]
     pub fn named_tool(&self, principal: &Principal, params: &Params) -> Option<PublicName> {
-        let catalog = self.dispatcher.catalog();
-        let entry = catalog.visible_to(principal).tool(&params.name("name")?)?;
+        let view = self.dispatcher.view_for(principal);
+        let entry = view.tool(&params.name("name")?)?;
         Some(entry.public_name().clone())
     }
 
@@ -350,8 +340,8 @@ impl Protocol {
     /// values. The value is `None` if an argument is absent or `null`. An unknown tool has none; it is reported later.
     #[must_use]
     pub fn header_arguments(&self, principal: &Principal, params: &Params) -> Vec<(String, Option<Value>)> {
-        let catalog = self.dispatcher.catalog();
-        let tool = params.name("name").and_then(|name| catalog.visible_to(principal).tool(&name));
+        let view = self.dispatcher.view_for(principal);
+        let tool = params.name("name").and_then(|name| view.tool(&name));
         let headers = tool.map(|entry| entry.header_arguments()).unwrap_or_default();
         if headers.is_empty() {
             return Vec::new();

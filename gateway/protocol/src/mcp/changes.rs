@@ -12,7 +12,7 @@ use crate::changes::{ChangeEvent, ChangeListener, ResourceUpdates, SubscriptionL
 use crate::dispatch::DispatchError;
 use crate::json::Json;
 use crate::jsonrpc::{self, Id};
-use crate::names::ResourceUri;
+use crate::names::{Principal, ResourceUri};
 
 use super::errors::{ErrorAnswer, ProtocolError};
 use super::params::Params;
@@ -48,8 +48,8 @@ impl NotificationStream {
 impl Protocol {
     /// A listener for a session, which receives all list changes, and updates to the resources that it subscribes to.
     #[must_use]
-    pub fn listener(&self, updates: &Arc<ResourceUpdates>) -> ChangeListener {
-        ChangeListener::new(self.dispatcher.watch(), updates, ListKind::ALL)
+    pub fn listener(&self, updates: &Arc<ResourceUpdates>, principal: &Principal) -> ChangeListener {
+        ChangeListener::new(self.dispatcher.watch(), updates, principal.clone(), ListKind::ALL)
     }
 
     /// Subscribes to a resource (`resources/subscribe`).
@@ -66,11 +66,11 @@ impl Protocol {
     ) -> Result<(), ProtocolError> {
         let uri = params.string("uri")?;
         let uri = uri.as_ref();
-        let catalog = self.dispatcher.catalog();
-        let view = catalog.visible_to(&caller.principal());
-        let unknown =
-            || ErrorAnswer::for_dispatch_error(&DispatchError::resource_not_found(uri, view), revision).error;
-        let uri = owned_uri(view, uri).ok_or_else(unknown)?;
+        let view = self.dispatcher.view_for(&caller.principal());
+        let unknown = || {
+            ErrorAnswer::for_dispatch_error(&DispatchError::resource_not_found(uri, &view), revision).error
+        };
+        let uri = owned_uri(&view, uri).ok_or_else(unknown)?;
         listener
             .subscribe(caller, &uri)
             .map_err(|error| subscription_limit_error(error, "/uri", "unsubscribe from some first"))
@@ -101,11 +101,11 @@ impl Protocol {
         params: &Params,
     ) -> Result<NotificationStream, ProtocolError> {
         let ChangeFilter { kinds, uris } = ChangeFilter::read(params)?;
-        let catalog = self.dispatcher.catalog();
-        let view = catalog.visible_to(&caller.principal());
-        let listener = ChangeListener::new(self.dispatcher.watch(), updates, kinds.iter().copied());
+        let view = self.dispatcher.view_for(&caller.principal());
+        let listener =
+            ChangeListener::new(self.dispatcher.watch(), updates, caller.principal(), kinds.iter().copied());
         let mut honoured = ChangeFilter { kinds, uris: Vec::new() };
-        for uri in uris.iter().filter_map(|uri| owned_uri(view, uri)) {
+        for uri in uris.iter().filter_map(|uri| owned_uri(&view, uri)) {
             listener.subscribe(caller, &uri).map_err(|error| {
                 subscription_limit_error(
                     error,

@@ -10,7 +10,6 @@ use crate::tape::JsonTape;
 
 use super::envelope::{RequestEnvelope, is_stateless_claim};
 use super::lists::{read_cursor, write_cursor};
-use super::render::ListedItems;
 use super::{InitializeParams, NotificationPrefs, Params, ProtocolError, Revision, SealingKey};
 
 /// The longest error message, in bytes.
@@ -65,20 +64,20 @@ fn check_error(error: &ProtocolError) {
 pub fn fuzz_cursor(bytes: &[u8]) {
     let key = SealingKey::shared("fuzz");
     let text = String::from_utf8_lossy(bytes);
-    assert_eq!(read_cursor(&key, ListedItems::Tools, &text), None, "a forged cursor was opened");
-    let Ok(sealed) = write_cursor(&key, ListedItems::Tools, &text) else { return };
+    assert_eq!(read_cursor(&key, "cursor of tools", &text), None, "a forged cursor was opened");
+    let Ok(sealed) = write_cursor(&key, "cursor of tools", &text) else { return };
     assert_eq!(
-        read_cursor(&key, ListedItems::Tools, &sealed).as_deref(),
+        read_cursor(&key, "cursor of tools", &sealed).as_deref(),
         Some(&*text),
         "the cursor opens to the sealed key"
     );
     assert_eq!(
-        read_cursor(&key, ListedItems::Prompts, &sealed),
+        read_cursor(&key, "cursor of prompts", &sealed),
         None,
         "the cursor is valid for this list only"
     );
     assert_eq!(
-        read_cursor(&SealingKey::shared("other"), ListedItems::Tools, &sealed),
+        read_cursor(&SealingKey::shared("other"), "cursor of tools", &sealed),
         None,
         "with this key only"
     );
@@ -89,6 +88,6 @@ pub fn fuzz_cursor(bytes: &[u8]) {
     let mut changed = sealed.clone().into_bytes();
     changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
     let changed = String::from_utf8(changed).expect("one ASCII character took another's place");
-    assert_eq!(read_cursor(&key, ListedItems::Tools, &changed), None, "it was changed at {at}");
-    assert_eq!(read_cursor(&key, ListedItems::Tools, &sealed[..at]), None, "it was cut at {at}");
+    assert_eq!(read_cursor(&key, "cursor of tools", &changed), None, "it was changed at {at}");
+    assert_eq!(read_cursor(&key, "cursor of tools", &sealed[..at]), None, "it was cut at {at}");
 }

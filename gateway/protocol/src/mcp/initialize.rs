@@ -9,6 +9,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use crate::call::{Capabilities, ClientInfo};
 use crate::catalog::Catalog;
 use crate::json::Json;
+use crate::names::Principal;
 use crate::text::{first_chars, truncated};
 
 use super::envelope::client_info;
@@ -16,7 +17,7 @@ use super::errors::ProtocolError;
 use super::params::Params;
 use super::render::{CacheScope, render};
 use super::revision::{Feature, Revision};
-use super::{Identity, Protocol};
+use super::{Identity, Protocol, RequestContext};
 
 /// The time for which clients may cache the result of `server/discover`, in milliseconds.
 const DISCOVER_TTL_MS: u64 = 60_000;
@@ -95,17 +96,18 @@ fn kept_client_info(text: &str) -> ClientInfo {
 impl Protocol {
     /// The result of `initialize`.
     #[must_use]
-    pub fn initialize(&self, greeting: &InitializeParams) -> Json {
-        self.server_description(greeting.revision, None)
+    pub fn initialize(&self, greeting: &InitializeParams, principal: &Principal) -> Json {
+        self.server_description(greeting.revision, None, &self.dispatcher.view_for(principal))
     }
 
     /// The result of `server/discover`.
-    pub(super) fn discover(&self, revision: Revision) -> Json {
-        self.server_description(revision, Some(self.cache_scope))
+    pub(super) fn discover(&self, request_context: &RequestContext) -> Json {
+        let view = self.dispatcher.view_for(&request_context.caller.principal());
+        self.server_description(request_context.revision, Some(self.cache_scope(&view)), &view)
     }
 
-    fn server_description(&self, revision: Revision, scope: Option<CacheScope>) -> Json {
-        let instructions = instructions(&self.dispatcher.catalog());
+    fn server_description(&self, revision: Revision, scope: Option<CacheScope>, view: &Catalog) -> Json {
+        let instructions = instructions(view);
         render(&ServerDescription { identity: &self.identity, revision, instructions, scope })
     }
 }
@@ -160,10 +162,11 @@ impl Serialize for ServerCapabilities {
     }
 }
 
-/// The instructions of the plugins that may provide them, each with the plugin's id, limited in total length.
-fn instructions(catalog: &Catalog) -> Option<String> {
+/// The instructions of the plugins that may provide them, each with the plugin's id, limited in total length. They can
+/// name everything that a plugin has, so only callers that see all of it get them.
+fn instructions(view: &Catalog) -> Option<String> {
     let mut all = String::new();
-    for catalog_plugin in catalog.plugins() {
+    for catalog_plugin in view.whole_plugins() {
         let advice = catalog_plugin.plugin().manifest().info.instructions.as_deref();
         if let Some(advice) = advice.filter(|_| catalog_plugin.policy().instructions) {
             let _ = writeln!(all, "[{}] {}", catalog_plugin.id(), advice.trim());

@@ -88,7 +88,7 @@ pub(super) trait InputCall: Sync {
     fn call(
         &self,
         dispatcher: &Dispatcher,
-        catalog: &Catalog,
+        view: &Catalog,
         context: &Arc<CallContext>,
     ) -> impl Future<Output = Result<DispatchOutcome<Self::Done>, DispatchError>> + Send;
 }
@@ -179,7 +179,7 @@ type ParsedQuestions = Vec<(InputRequest, Question)>;
 /// Calls a plugin until it returns a result or the client has to be asked.
 pub(super) async fn run_rounds<C: InputCall>(
     protocol: &Protocol,
-    catalog: &Catalog,
+    view: &Catalog,
     request_context: &RequestContext,
     params: &Params,
     call: &C,
@@ -187,19 +187,15 @@ pub(super) async fn run_rounds<C: InputCall>(
     let client_input = ClientInput { protocol, request_context, params, method: C::METHOD };
     let mut round = match request_context.revision.era() {
         Era::Handshake => CallRound::default(),
-        Era::Stateless => {
-            match client_input
-                .start(call.catalog_plugin(catalog.visible_to(&request_context.caller.principal())))?
-            {
-                StatelessStart::Call(round) => round,
-                StatelessStart::Questions(text) => return Ok(RoundsOutcome::Questions(text)),
-            }
-        }
+        Era::Stateless => match client_input.start(call.catalog_plugin(view))? {
+            StatelessStart::Call(round) => round,
+            StatelessStart::Questions(text) => return Ok(RoundsOutcome::Questions(text)),
+        },
     };
     loop {
         let context = request_context.call_context(params, &round);
         let DispatchOutcome { permit, catalog_plugin, outcome } =
-            call.call(&protocol.dispatcher, catalog, &context).await?;
+            call.call(&protocol.dispatcher, view, &context).await?;
         drop(context);
         let (requests, state, meta) = match outcome {
             Outcome::Done(result) => return Ok(RoundsOutcome::Done(result, permit)),

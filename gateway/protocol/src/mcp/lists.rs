@@ -1,9 +1,11 @@
-//! List requests: complete lists are rendered once for each catalog, revision and kind, pages on request (2026-07-28,
+//! List requests: complete lists are rendered once for each view, revision and kind, pages on request (2026-07-28,
 //! server/tools, server/resources, server/prompts and server/utilities/pagination).
 
+use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use crate::catalog::ViewId;
 use crate::json::{self, Json};
 
 use super::errors::ProtocolError;
@@ -18,19 +20,21 @@ use page::{Page, SortedItems};
 #[cfg(any(test, feature = "fuzz"))]
 pub(super) use page::{read_cursor, write_cursor};
 
-/// The rendered lists of one catalog, rendered on first use.
+/// The maximum number of views whose lists are kept.
+const MAX_RENDERED_VIEWS: usize = 32;
+
+/// The rendered lists of one view, rendered on first use.
 #[derive(Debug, Default)]
 struct RenderedLists {
-    generation: u64,
     bodies: [[OnceLock<Arc<Json>>; 4]; Revision::ALL.len()],
     sorted: [OnceLock<SortedItems>; 4],
 }
 
-/// The rendered lists of the latest catalog that was used.
+/// The rendered lists of the latest catalog that was used, and of its views.
 #[derive(Debug)]
 pub(super) struct ListCache {
     page_size: Option<NonZeroU32>,
-    current: Mutex<Arc<RenderedLists>>,
+    current: Mutex<HashMap<ViewId, Arc<RenderedLists>>>,
 }
 
 impl Protocol {
@@ -41,32 +45,33 @@ impl Protocol {
         kind: ListedItems,
         params: &Params,
     ) -> Result<RequestAnswer, ProtocolError> {
+        let view = self.dispatcher.view_for(&request_context.caller.principal());
+        let purpose = page::purpose(kind, &view);
         let after = match params.get("cursor").filter(|cursor| *cursor != "null") {
             None => None,
             Some(cursor) => {
                 let not_string = || ProtocolError::params("/cursor", "`cursor` must be a string");
                 let cursor = json::string_value(cursor).ok_or_else(not_string)?;
-                Some(page::read_cursor(&self.sealing_key, kind, &cursor).ok_or_else(invalid_cursor)?)
+                Some(page::read_cursor(&self.sealing_key, &purpose, &cursor).ok_or_else(invalid_cursor)?)
             }
         };
-        let scope = self.cache_scope;
+        let scope = self.cache_scope(&view);
         let page_size = self.lists.page_size;
-        let catalog = self.dispatcher.catalog();
-        let rendered = self.lists.rendered(catalog.generation());
+        let rendered = self.lists.rendered(view.view_id());
         let list = |items, next| {
-            let catalog = &*catalog;
+            let catalog = &*view;
             let revision = request_context.revision;
             let server = &self.identity;
             render(&ListResult { catalog, revision, kind, server, scope, items, next })
         };
-        let fits = |size: NonZeroU32| page::count(&catalog, kind) <= size.get() as usize;
+        let fits = |size: NonZeroU32| page::count(&view, kind) <= size.get() as usize;
         if after.is_none() && page_size.is_none_or(fits) {
             let slot = &rendered.bodies[request_context.revision as usize][kind as usize];
             return Ok(RequestAnswer::Shared(Arc::clone(slot.get_or_init(|| Arc::new(list(None, None))))));
         }
-        let sorted = rendered.sorted[kind as usize].get_or_init(|| SortedItems::new(&catalog, kind));
-        let Page { items, last } = sorted.page(&catalog, kind, after.as_deref(), page_size);
-        let next = last.map(|last| page::write_cursor(&self.sealing_key, kind, last)).transpose();
+        let sorted = rendered.sorted[kind as usize].get_or_init(|| SortedItems::new(&view, kind));
+        let Page { items, last } = sorted.page(&view, kind, after.as_deref(), page_size);
+        let next = last.map(|last| page::write_cursor(&self.sealing_key, &purpose, last)).transpose();
         let next = next.map_err(|error| ProtocolError::internal(error.to_string()))?;
         Ok(list(Some(items), next).into())
     }
@@ -83,12 +88,15 @@ impl ListCache {
         Self { page_size, current: Mutex::default() }
     }
 
-    fn rendered(&self, generation: u64) -> Arc<RenderedLists> {
+    fn rendered(&self, id: ViewId) -> Arc<RenderedLists> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        if current.generation != generation {
-            *current = Arc::new(RenderedLists { generation, ..RenderedLists::default() });
+        if current.len() >= MAX_RENDERED_VIEWS && !current.contains_key(&id) {
+            current.clear();
         }
-        Arc::clone(&current)
+        if current.keys().next().is_some_and(|other| other.generation != id.generation) {
+            current.clear();
+        }
+        Arc::clone(current.entry(id).or_default())
     }
 }
 

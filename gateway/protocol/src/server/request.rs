@@ -49,10 +49,11 @@ impl Server {
         read_counted_params(request, reserved.map(Arc::new))
     }
 
-    /// Starts a request of a handshake session.
+    /// Starts a request of a handshake session. `caller` owns the session; the token is that of the request.
     pub(super) fn in_session(
         &self,
         session: &Session,
+        caller: &Caller,
         method: &str,
         params: Params,
         running: &RunningRequest,
@@ -72,7 +73,7 @@ impl Server {
                 return Ok(RequestInProgress::done(RequestAnswer::empty()));
             }
             Method::Subscribe => {
-                self.protocol.subscribe(session.listener(), revision, session.caller(), &params)?;
+                self.protocol.subscribe(session.listener(), revision, caller, &params)?;
                 return Ok(RequestInProgress::done(RequestAnswer::empty()));
             }
             Method::Unsubscribe => {
@@ -100,7 +101,7 @@ impl Server {
             streaming,
             questions,
         );
-        let request_context = session.request_context(running.token(), sink, peer);
+        let request_context = session.request_context(caller, running.token(), sink, peer);
         Ok(RequestInProgress { started: self.protocol.start(request_context, method, params), side_messages })
     }
 

@@ -133,7 +133,7 @@ impl Server {
     /// in any order and concurrently.
     pub fn stdio_line(&self, connection: &Arc<StdioConnection>, line: &[u8]) -> LineReply {
         let text = MessageText::new(line);
-        self.stdio_incoming(connection, jsonrpc::parse(&text, PARSE_LIMITS))
+        self.stdio_incoming(connection, &connection.caller, jsonrpc::parse(&text, PARSE_LIMITS))
     }
 
     /// Handles a line above the transport's limit of `limit` bytes, of which only the outline is known.
@@ -144,19 +144,24 @@ impl Server {
         limit: usize,
     ) -> LineReply {
         let why = format!("the line is longer than {limit} bytes");
-        self.stdio_incoming(connection, outline.refuse(&ErrorObject::invalid_request(why)))
+        self.stdio_incoming(
+            connection,
+            &connection.caller,
+            outline.refuse(&ErrorObject::invalid_request(why)),
+        )
     }
 
-    /// Handles a line that was read, or is malformed.
+    /// Handles a line that was read, or is malformed. `caller` is the peer, with the token of this message if it has one.
     pub(super) fn stdio_incoming(
         &self,
         connection: &Arc<StdioConnection>,
+        caller: &Caller,
         incoming: Result<Incoming<'_>, MalformedMessage>,
     ) -> LineReply {
         match incoming {
             Err(error) => connection.malformed(&error),
             Ok(Incoming::Single(message)) => {
-                self.stdio_message(connection, message, StreamSupport::Supported)
+                self.stdio_message(connection, caller, message, StreamSupport::Supported)
             }
             Ok(Incoming::Batch(entries)) => {
                 let allowed = connection.revision().is_some_and(|revision| revision.has(Feature::Batches));
@@ -165,7 +170,9 @@ impl Server {
                     return LineReply::Ready(stray_error(&error, connection.unknown_id()).into());
                 }
                 let replies = entries.into_iter().map(|entry| match entry {
-                    Ok(message) => self.stdio_message(connection, message, StreamSupport::Unsupported),
+                    Ok(message) => {
+                        self.stdio_message(connection, caller, message, StreamSupport::Unsupported)
+                    }
                     Err(error) => connection.malformed(&error),
                 });
                 let is_counted = match connection.caller {
@@ -183,11 +190,12 @@ impl Server {
     fn stdio_message(
         &self,
         connection: &Arc<StdioConnection>,
+        caller: &Caller,
         message: Message<'_>,
         streaming: StreamSupport,
     ) -> LineReply {
         match message {
-            Message::Request(request) => self.stdio_request(connection, &request, streaming),
+            Message::Request(request) => self.stdio_request(connection, caller, &request, streaming),
             Message::Notification(notification) => {
                 receive_notification(connection.session.get(), &connection.in_flight, &notification);
                 LineReply::None
@@ -204,6 +212,7 @@ impl Server {
     fn stdio_request(
         &self,
         connection: &Arc<StdioConnection>,
+        caller: &Caller,
         request: &Request<'_>,
         streaming: StreamSupport,
     ) -> LineReply {
@@ -223,7 +232,7 @@ impl Server {
         };
         let id = request.id.clone();
         let responses = self.responses_to(&connection.caller);
-        let started = self.start_stdio(connection, request, &running, streaming, &mut span);
+        let started = self.start_stdio(connection, caller, request, &running, streaming, &mut span);
         match span.instrument(started) {
             Ok(RequestInProgress { started: StartedRequest::Ready(answer), .. })
                 if answer.shared_bytes() <= MAX_INLINE_BYTES =>
@@ -248,13 +257,14 @@ impl Server {
     fn start_stdio(
         &self,
         connection: &Arc<StdioConnection>,
+        caller: &Caller,
         request: &Request<'_>,
         running: &RunningRequest,
         streaming: StreamSupport,
         span: &mut ServerSpan,
     ) -> Result<RequestInProgress, ProtocolError> {
-        let params = self.read_params(&connection.caller, request)?;
-        self.record_tool(span, &connection.caller.principal(), &params);
+        let params = self.read_params(caller, request)?;
+        self.record_tool(span, &caller.principal(), &params);
         let session = connection.session();
         let is_initialize = request.method == Method::Initialize.as_str();
         if envelope::is_stateless_claim(&params)
@@ -265,13 +275,13 @@ impl Server {
             let _ = connection.stateless.set(envelope.revision); // only the first one is kept
             if Method::find(&request.method, envelope.revision) == Some(Method::Listen) {
                 let ends = StreamEnds { cancelled: running.token(), closing: connection.closing.clone() };
-                return self.listen(&envelope, &request.id, &params, &connection.caller, ends);
+                return self.listen(&envelope, &request.id, &params, caller, ends);
             }
             return self.stateless(
                 envelope,
                 &request.method,
                 params,
-                connection.caller.clone(),
+                caller.clone(),
                 running.token(),
                 streaming,
             );
@@ -282,11 +292,11 @@ impl Server {
             }
             let greeting = InitializeParams::read(&params)?;
             span.set_revision(greeting.revision);
-            let result = self.protocol.initialize(&greeting);
+            let result = self.protocol.initialize(&greeting, &caller.principal());
             let session = Session::for_stdio(
                 connection.caller.clone(),
                 greeting,
-                self.protocol.listener(&self.updates),
+                self.protocol.listener(&self.updates, &caller.principal()),
                 Arc::clone(&connection.in_flight),
                 connection.closing.clone(),
             );
@@ -297,7 +307,7 @@ impl Server {
             return self.before_handshake(connection, &request.method, params, running);
         };
         span.set_revision(session.initialize_params().revision);
-        self.in_session(&session, &request.method, params, running, streaming)
+        self.in_session(&session, caller, &request.method, params, running, streaming)
     }
 
     /// Before the handshake, only `ping` is served, and methods without a handshake require an envelope.

@@ -79,6 +79,7 @@ impl SessionStore {
             return None;
         }
         session.in_flight.touch();
+        session.listener.set_viewer(principal);
         Some(session)
     }
 

@@ -30,7 +30,7 @@ fn greeting_with(capabilities: &serde_json::Value) -> InitializeParams {
 
 fn listener() -> ChangeListener {
     let (_, catalog) = watch::channel(Arc::new(Catalog::empty()));
-    ChangeListener::new(catalog, &Arc::default(), [])
+    ChangeListener::new(catalog, &Arc::default(), Principal::Anonymous, [])
 }
 
 fn named(name: &str) -> Principal {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use moongate_config::parse_config;
 use moongate_model::call::CallContext;
 use moongate_model::caller::Caller;
-use moongate_model::names::ToolName;
+use moongate_model::names::{Principal, ToolName};
 use moongate_protocol::changes::ChangeListener;
 use tempfile::TempDir;
 use tokio::sync::watch;
@@ -115,7 +115,7 @@ async fn failing_lists_change_nothing_and_are_logged() {
 #[tokio::test(start_paused = true)]
 async fn foreign_resources_notify_no_client() {
     let fixture = Fixture::new().await;
-    let listener = ChangeListener::new(fixture.catalog.clone(), &fixture.updates, []);
+    let listener = ChangeListener::new(fixture.catalog.clone(), &fixture.updates, Principal::Anonymous, []);
     listener.subscribe(&Caller::LOOPBACK, &ResourceUri::new("file:///etc/passwd").unwrap()).unwrap();
     fixture.store("file:///etc/passwd").await;
     let notified = tokio::time::timeout(Duration::from_secs(10), listener.next()).await;

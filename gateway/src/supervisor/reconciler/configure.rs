@@ -130,7 +130,7 @@ impl Reconciler {
             changes.lines.push("plugin order".to_owned());
             changes.publish_now = true;
         }
-        self.apply_global_keys(config, read, &mut changes);
+        self.apply_global_keys(config, policy, read, &mut changes);
         if changes.publish_now {
             self.publish_now();
         }
@@ -138,7 +138,13 @@ impl Reconciler {
     }
 
     /// Applies the keys outside of plugins' tables.
-    fn apply_global_keys(&mut self, config: &Config, read: ReadRequest, changes: &mut ConfigChanges) {
+    fn apply_global_keys(
+        &mut self,
+        config: &Config,
+        policy: WiderGrantsPolicy,
+        read: ReadRequest,
+        changes: &mut ConfigChanges,
+    ) {
         let desired = &mut self.desired;
         let needs_restart = desired.started.needs_restart(config);
         for key in needs_restart.iter().filter(|key| !desired.needs_restart.contains(key)) {
@@ -177,6 +183,22 @@ impl Reconciler {
             changes.lines.extend(describe_tokens(&desired.tokens, tokens));
             desired.tokens.clone_from(tokens);
             self.deps.tokens.send_replace(tokens.clone());
+        }
+        let have_same_roles = match (&desired.roles, &config.roles) {
+            (Some(before), Some(now)) => before.is_equivalent_to(now),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        // Whether other roles show more or less depends on the caller, so all changes count as wider grants.
+        let roles_wait = !have_same_roles && policy == WiderGrantsPolicy::Wait;
+        if roles_wait && !desired.roles_wait {
+            tracing::warn!("`roles` changed; the change waits for a reload request");
+        }
+        desired.roles_wait = roles_wait;
+        if !have_same_roles && !roles_wait {
+            desired.roles.clone_from(&config.roles);
+            changes.lines.push("`roles`".to_owned());
+            changes.publish_now = true;
         }
         if desired.stop_grace != config.stop_grace {
             desired.stop_grace = config.stop_grace;

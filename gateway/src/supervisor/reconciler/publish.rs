@@ -11,6 +11,7 @@ use std::sync::Arc;
 use moongate_config::{Diagnostic, Severity};
 use moongate_model::log_field::milliseconds;
 use moongate_model::names::PluginId;
+use moongate_model::roles::AccessRoles;
 use moongate_protocol::catalog::{Catalog, CatalogBuild, CatalogCandidate, CatalogDiff, RefusedPlugin};
 use tokio::time::Instant;
 
@@ -35,7 +36,12 @@ struct NextCatalog {
 impl NextCatalog {
     /// Builds the catalog of all plugins, in configuration order. During the start, the first plugin in the file wins a
     /// conflict, whichever was compiled first.
-    fn build(plugins: &[ManagedPlugin], before: &Catalog, phase: Phase) -> Self {
+    fn build(
+        plugins: &[ManagedPlugin],
+        roles: Option<&Arc<AccessRoles>>,
+        before: &Catalog,
+        phase: Phase,
+    ) -> Self {
         let versions: Vec<_> = plugins.iter().map(ManagedPlugin::versions).collect();
         let candidates: Vec<_> = versions.iter().filter_map(|versions| candidate(versions)).collect();
         let previous = (before.generation() > 0 && phase == Phase::Serving).then_some(before);
@@ -51,7 +57,7 @@ impl NextCatalog {
         });
         let choices = choices.collect();
         let refused = refused.into_iter().map(|refused| (refused.plugin.clone(), refused)).collect();
-        Self { catalog, problems, choices, refused }
+        Self { catalog: catalog.with_roles(roles.cloned()), problems, choices, refused }
     }
 }
 
@@ -65,7 +71,13 @@ fn candidate(versions: &[(VersionChoice, &LoadedPlugin)]) -> Option<CatalogCandi
 /// True if clients and calls see no difference.
 fn is_same(a: &Catalog, b: &Catalog) -> bool {
     let mut pairs = a.plugins().iter().zip(b.plugins());
-    a.plugins().len() == b.plugins().len()
+    let have_same_roles = match (a.roles(), b.roles()) {
+        (Some(a), Some(b)) => a.is_equivalent_to(b),
+        (None, None) => true,
+        (Some(_), None) | (None, Some(_)) => false,
+    };
+    have_same_roles
+        && a.plugins().len() == b.plugins().len()
         && pairs.all(|(a, b)| Arc::ptr_eq(a.plugin(), b.plugin()) && a.policy().is_equivalent_to(b.policy()))
 }
 
@@ -75,7 +87,9 @@ impl Reconciler {
         self.ready_since = None;
         let before = Arc::clone(&self.deps.catalog.borrow());
         // Nothing changes before the catalog is built.
-        let built = catch_unwind(AssertUnwindSafe(|| NextCatalog::build(&self.plugins, &before, self.phase)));
+        let built = catch_unwind(AssertUnwindSafe(|| {
+            NextCatalog::build(&self.plugins, self.desired.roles.as_ref(), &before, self.phase)
+        }));
         let Ok(NextCatalog { catalog, problems, choices, refused }) = built else {
             return self.handle_build_panic();
         };

@@ -97,12 +97,14 @@ impl Endpoint {
         tap.received(&body);
         let reply = if body.len() > MAX_INLINE_BYTES {
             let (server, id) = (Arc::clone(&self.server), id.to_owned());
-            background::spawn(&caller, async move {
-                server.post_legacy_message(&principal, &id, &body, memory).await
-            })
+            let owner = caller.clone();
+            background::spawn(
+                &owner,
+                async move { server.post_legacy_message(&caller, &id, &body, memory).await },
+            )
             .await
         } else {
-            self.server.post_legacy_message(&principal, id, &body, memory).await
+            self.server.post_legacy_message(&caller, id, &body, memory).await
         };
         Ok(self.respond(reply, ResponseFormat::Json, &tap))
     }

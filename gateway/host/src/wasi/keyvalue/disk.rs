@@ -122,6 +122,11 @@ impl StateDatabase {
         Self { dir, queues: OnceLock::new(), health: Arc::default() }
     }
 
+    /// Starts the threads, which log problems. Repeated calls change nothing.
+    pub(super) fn start(&self) {
+        self.queues();
+    }
+
     fn queues(&self) -> &WorkerQueues {
         self.queues.get_or_init(|| WorkerQueues {
             reader: self.start_worker(ConnectionRole::Reader),
@@ -184,7 +189,7 @@ impl StateDatabase {
 
 impl DiskStore {
     pub(super) fn new(disk: &Arc<StateDatabase>, owner: &StoreOwner) -> Self {
-        disk.queues(); // so that problems are logged when the gateway starts
+        disk.start();
         Self { disk: Arc::clone(disk), owner: owner.to_string().into() }
     }
 

@@ -4,7 +4,7 @@ mod disk;
 
 use std::path::Path;
 
-use moongate_model::names::StoreName;
+use moongate_model::names::{StoreName, TokenFacts, TokenSubject};
 use tempfile::TempDir;
 
 use super::*;
@@ -20,9 +20,9 @@ fn config(id: &str, state: StateGrant) -> PluginConfig {
 
 /// The store of a plugin with this name and grant.
 fn granted(stores: &KeyValueStores, id: &str, state: StateGrant) -> Arc<KeyValueStore> {
-    match stores.of(&config(id, state)) {
+    match stores.of(&config(id, state), &Principal::Local) {
         StoreAccess::Granted(kept) => kept,
-        StoreAccess::Refused => panic!("refused"),
+        StoreAccess::Refused | StoreAccess::TooMany => panic!("refused"),
     }
 }
 
@@ -68,7 +68,10 @@ async fn a_plugin_has_a_store_only_if_granted() {
     let directory = TempDir::new().unwrap();
     for stores in [KeyValueStores::default(), on_disk(directory.path())] {
         let name = StoreName::new("a").unwrap();
-        assert!(matches!(stores.of(&config("a", StateGrant::NotGranted)), StoreAccess::Refused));
+        assert!(matches!(
+            stores.of(&config("a", StateGrant::NotGranted), &Principal::Local),
+            StoreAccess::Refused
+        ));
         let own = granted(&stores, "a", StateGrant::Own);
         own.set("key".into(), b"own".into(), PLENTY).await.unwrap();
         assert_eq!(granted(&stores, "a", StateGrant::Own).text("key").await.as_deref(), Some("own"));
@@ -80,6 +83,58 @@ async fn a_plugin_has_a_store_only_if_granted() {
         assert_eq!(same.text("key").await.as_deref(), Some("shared"));
         assert_eq!(own.text("key").await.as_deref(), Some("own"));
     }
+}
+
+#[tokio::test]
+async fn callers_have_stores_of_their_own_if_configured() {
+    let directory = TempDir::new().unwrap();
+    let ann = |issuer: &str| TokenSubject::new(issuer.into(), "ann".into(), "ann");
+    let callers = [
+        Principal::Local,
+        Principal::Anonymous,
+        Principal::Named("ann".into()),
+        Principal::Named("bob".into()),
+        Principal::Subject(Arc::new(ann("https://a.example"))),
+        Principal::Subject(Arc::new(ann("https://b.example"))),
+    ];
+    let mut config = config("a", StateGrant::Own);
+    config.allow.state_scope = StateScope::Caller;
+    for stores in [KeyValueStores::default(), on_disk(directory.path())] {
+        let store = |caller: &Principal| match stores.of(&config, caller) {
+            StoreAccess::Granted(kept) => kept,
+            StoreAccess::Refused | StoreAccess::TooMany => panic!("refused"),
+        };
+        for (number, caller) in callers.iter().enumerate() {
+            assert_eq!(store(caller).text("key").await, None, "{caller} sees another caller's state");
+            store(caller).set("key".into(), number.to_string().into_bytes(), 100).await.unwrap();
+        }
+        for (number, caller) in callers.iter().enumerate() {
+            assert_eq!(store(caller).text("key").await, Some(number.to_string()), "{caller}");
+        }
+        let facts = TokenFacts { scopes: ["more".to_owned()].into(), ..TokenFacts::default() };
+        let renewed = Principal::Subject(Arc::new(ann("https://a.example").with_facts(facts)));
+        assert_eq!(store(&renewed).text("key").await.as_deref(), Some("4"));
+        assert_eq!(granted(&stores, "a", StateGrant::Own).text("key").await, None);
+    }
+}
+
+#[tokio::test]
+async fn stores_of_callers_in_memory_are_limited() {
+    let stores = KeyValueStores::default();
+    let mut config = config("a", StateGrant::Own);
+    config.allow.state_scope = StateScope::Caller;
+    let of = |number: usize| stores.of(&config, &Principal::Named(number.to_string().into()));
+    for number in 0..MAX_STORES_IN_MEMORY {
+        let StoreAccess::Granted(store) = of(number) else { panic!("refused the store {number}") };
+        if number > 0 {
+            store.set("key".into(), b"value".into(), PLENTY).await.unwrap();
+        }
+    }
+    assert!(matches!(of(MAX_STORES_IN_MEMORY), StoreAccess::Granted(_)), "the empty one gives way");
+    assert!(matches!(of(1), StoreAccess::Granted(_)));
+    let StoreAccess::Granted(store) = of(MAX_STORES_IN_MEMORY) else { panic!("refused") };
+    store.set("key".into(), b"value".into(), PLENTY).await.unwrap();
+    assert!(matches!(of(MAX_STORES_IN_MEMORY + 1), StoreAccess::TooMany));
 }
 
 #[tokio::test]

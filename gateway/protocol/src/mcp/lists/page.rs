@@ -74,17 +74,20 @@ pub(super) fn keys(catalog: &Catalog, kind: ListedItems) -> Vec<&str> {
 /// The cursor after the item with the key `last`.
 pub(in crate::mcp) fn write_cursor(
     key: &SealingKey,
-    kind: ListedItems,
+    purpose: &str,
     last: &str,
 ) -> Result<String, RandomnessError> {
-    key.seal(&purpose(kind), last.as_bytes())
+    key.seal(purpose, last.as_bytes())
 }
 
 /// The key in a cursor. `None` if the cursor isn't valid for this list.
-pub(in crate::mcp) fn read_cursor(key: &SealingKey, kind: ListedItems, cursor: &str) -> Option<String> {
-    String::from_utf8(key.open(&purpose(kind), cursor)?).ok()
+pub(in crate::mcp) fn read_cursor(key: &SealingKey, purpose: &str, cursor: &str) -> Option<String> {
+    String::from_utf8(key.open(purpose, cursor)?).ok()
 }
 
-fn purpose(kind: ListedItems) -> String {
-    format!("cursor of {}", kind.member())
+/// The purpose of the cursors of a list. Those of one view aren't valid in another. The names of the roles identify the
+/// view, so that a cursor stays valid if their patterns or the plugins change.
+pub(in crate::mcp) fn purpose(kind: ListedItems, view: &Catalog) -> String {
+    let roles = view.role_names().map(|names| format!(" for roles {}", names.join(" "))).unwrap_or_default();
+    format!("cursor of {}{roles}", kind.member())
 }

@@ -190,14 +190,18 @@ impl Server {
     /// Handles a message that a client posted. The answer is sent on its stream. `memory` is that of the body.
     pub async fn post_legacy_message(
         self: &Arc<Self>,
-        principal: &Principal,
+        caller: &Caller,
         id: &str,
         body: &[u8],
         mut memory: RequestBodyMemory,
     ) -> HttpReply {
-        let Some(client) = self.legacy_client(principal, id) else {
+        let principal = caller.principal();
+        let Some(client) = self.legacy_client(&principal, id) else {
             return HttpReply::stray(&session_not_found());
         };
+        if let Some(session) = client.connection.session() {
+            session.listener().set_viewer(&principal);
+        }
         let _turn = self.large_messages.wait(&client.caller, body.len()).await;
         memory.release(); // requests reserve theirs when they are read, which is now
         let text = MessageText::new(body);
@@ -211,7 +215,7 @@ impl Server {
         match incoming {
             Incoming::Single(Message::Request(_)) | Incoming::Batch(_) => {}
             Incoming::Single(Message::Notification(_) | Message::Response(_)) => {
-                let _ = self.stdio_incoming(&client.connection, Ok(incoming)); // has no reply
+                let _ = self.stdio_incoming(&client.connection, caller, Ok(incoming)); // has no reply
                 return HttpReply::accepted();
             }
         }
@@ -223,7 +227,7 @@ impl Server {
         let Ok(permit) = Arc::clone(&client.permits).try_acquire_owned() else {
             return busy("too many requests are pending; read their responses first".to_owned());
         };
-        let reply = self.stdio_incoming(&client.connection, Ok(incoming));
+        let reply = self.stdio_incoming(&client.connection, caller, Ok(incoming));
         if client.out.is_closed() {
             client.connection.cancel_all(); // the client has just disconnected, and nothing else ends this request
         }

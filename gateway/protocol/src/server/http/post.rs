@@ -195,7 +195,7 @@ impl Server {
             };
         }
         match self.session(&post.caller.principal(), post.headers, claimed_revision) {
-            Ok(session) => self.post_in_session(&session, request, params, post.streaming, span).await,
+            Ok(session) => self.post_in_session(&session, post, request, params, span).await,
             Err(error) => refuse(span, error.status, error),
         }
     }
@@ -257,8 +257,9 @@ impl Server {
             Err(error) => return refuse(span, 200, error),
         };
         span.set_revision(greeting.revision);
-        let result = self.protocol.initialize(&greeting);
-        let listener = self.protocol.listener(&self.updates);
+        let principal = post.caller.principal();
+        let result = self.protocol.initialize(&greeting, &principal);
+        let listener = self.protocol.listener(&self.updates, &principal);
         match self.sessions.open(post.caller.clone(), greeting, listener) {
             Ok(session) => {
                 let mut reply = HttpReply::new(200, span.respond(&request.id, result.into()));
@@ -273,9 +274,9 @@ impl Server {
     async fn post_in_session(
         &self,
         session: &Arc<Session>,
+        post: HttpPost<'_>,
         request: &Request<'_>,
         params: Params,
-        streaming: StreamSupport,
         mut span: ServerSpan,
     ) -> HttpAnswer {
         let id = &request.id;
@@ -284,11 +285,12 @@ impl Server {
             return HttpReply::new(200, span.respond(id, duplicate_id())).into();
         };
         let responses = self.responses_to(session.caller());
+        let HttpPost { caller, streaming, .. } = post;
         let closes_at = match streaming {
             StreamSupport::Supported => self.closes_at(session),
             StreamSupport::Unknown | StreamSupport::Unsupported => None,
         };
-        let started = self.in_session(session, &request.method, params, &running, streaming);
+        let started = self.in_session(session, caller, &request.method, params, &running, streaming);
         let body = match span.instrument(started) {
             Ok(RequestInProgress { started: StartedRequest::Pending(later), side_messages })
                 if side_messages.is_some() || closes_at.is_some() =>
@@ -380,9 +382,8 @@ impl Server {
                             Err(error) => return refuse(span, error),
                         };
                         self.record_tool(&mut span, &post.caller.principal(), &params);
-                        let answer = self
-                            .post_in_session(&session, &request, params, StreamSupport::Unsupported, span)
-                            .await;
+                        let post = HttpPost { streaming: StreamSupport::Unsupported, ..post };
+                        let answer = self.post_in_session(&session, post, &request, params, span).await;
                         match answer {
                             HttpAnswer::Whole(reply) => Some(reply),
                             HttpAnswer::Events(_) => None, // never without stream support

@@ -36,7 +36,7 @@ fn client(revision: &str) -> Client {
     let greeting = InitializeParams::read(&Params::read(Some((&*raw).into())).unwrap()).unwrap();
     let (_, catalog) = watch::channel(Arc::new(Catalog::empty()));
     let updates: Arc<ResourceUpdates> = Arc::default();
-    let listener = ChangeListener::new(catalog, &updates, []);
+    let listener = ChangeListener::new(catalog, &updates, Principal::Anonymous, []);
     let stop = CancellationToken::new();
     let sessions = SessionStore::new(10, Duration::from_secs(60), MAX_TOTAL_BYTES as u64, stop.clone());
     let session = sessions.open(Caller::LOOPBACK, greeting, listener).unwrap();
@@ -413,7 +413,7 @@ async fn limits_stream_memory_of_all_sessions() {
         start
     };
     let (_, catalog) = watch::channel(Arc::new(Catalog::empty()));
-    let listener = ChangeListener::new(catalog, &client.updates, []);
+    let listener = ChangeListener::new(catalog, &client.updates, Principal::Anonymous, []);
     let greeting = client.session.initialize_params().clone();
     let large = client.sessions.open(Caller::Named("ann".into()), greeting, listener).unwrap();
     let first = leave(&large, MAX_TOTAL_BYTES);

@@ -80,7 +80,10 @@ async fn state_outlives_the_host_and_is_private() {
 async fn the_directory_is_created_with_the_first_store() {
     let directory = TempDir::new().unwrap();
     let stores = on_disk(directory.path());
-    assert!(matches!(stores.of(&config("a", StateGrant::NotGranted)), StoreAccess::Refused));
+    assert!(matches!(
+        stores.of(&config("a", StateGrant::NotGranted), &Principal::Local),
+        StoreAccess::Refused
+    ));
     assert_eq!(stores.problem().await, None);
     assert!(!directory.path().join("state").exists());
 }

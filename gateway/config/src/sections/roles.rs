@@ -1,0 +1,275 @@
+//! `[roles.NAME]`: the callers that see plugins, tools, prompts and resources.
+
+use std::sync::Arc;
+
+use moongate_model::names::PluginId;
+use moongate_model::roles::{
+    AccessRole, AccessRoles, CallerCondition, ItemPatterns, NamePattern, RoleMember, SubjectCondition,
+    UriPattern,
+};
+use moongate_model::text::nearest_name;
+
+use super::http::HttpConfig;
+use super::plugin::{NAME_HINT, or_report_name};
+use crate::PluginConfig;
+use crate::model::Diagnostic;
+use crate::model::diagnostic::quoted;
+use crate::read::{ConfigReader, TomlString, TomlTable, TomlValue};
+use crate::spec::keys::{ROOT, ValueKind};
+
+/// The longest pattern, in bytes.
+const MAX_PATTERN_BYTES: usize = 512;
+
+/// The parts of the configuration that roles refer to.
+#[derive(Clone, Copy)]
+pub(crate) struct RoleReferences<'a> {
+    pub(crate) http: &'a HttpConfig,
+    pub(crate) plugins: &'a [Arc<PluginConfig>],
+}
+
+/// Reads `[roles]`. `None` means that all callers see everything.
+pub(crate) fn read_roles(
+    reader: &mut ConfigReader<'_>,
+    root: &TomlTable<'_>,
+    references: RoleReferences<'_>,
+) -> Option<Arc<AccessRoles>> {
+    let section = root.get("roles")?;
+    let key = ROOT.iter().find(|key| key.name == "roles").map(|key| key.kind);
+    let Some(ValueKind::Named(kind @ ValueKind::Table(keys))) = key else {
+        unreachable!("`roles` has named tables in the key table")
+    };
+    let named = reader.named_entries(root, "roles");
+    if named.is_empty() && section.inner.is_table() {
+        let problem = Diagnostic::error("`[roles]` has no role").with_span(section.key_span.clone());
+        reader
+            .report(problem.with_hint("remove it if all callers may see everything, or add `[roles.NAME]`"));
+    }
+    let mut roles = Vec::new();
+    for (name, value) in &named {
+        or_report_name(reader, PluginId::new(name), &value.key_span, "invalid role name", NAME_HINT);
+        let Some(entries) = value.inner.as_table() else {
+            reader.report_wrong_type(value, kind);
+            continue;
+        };
+        let table = TomlTable { path: value.path.clone(), span: value.key_span.clone(), entries, keys };
+        reader.check_keys(&table, &[]);
+        roles.push(read_role(reader, name, value, &table, references));
+    }
+    Some(Arc::new(AccessRoles::new(roles)))
+}
+
+fn read_role(
+    reader: &mut ConfigReader<'_>,
+    name: &str,
+    value: &TomlValue<'_>,
+    table: &TomlTable<'_>,
+    references: RoleReferences<'_>,
+) -> AccessRole {
+    let members = reader.tables(table, "members");
+    if members.is_empty()
+        && let Some(value) = table.get("members").filter(|value| value.inner.is_array())
+    {
+        let problem = Diagnostic::warning(format!("no caller has the role {}", quoted(name)));
+        reader.report(problem.with_span(value.span).with_hint("add a member such as `{ token = \"NAME\" }`"));
+    }
+    let members = members.into_iter().filter_map(|member| {
+        let callers = read_member(reader, &member, references)?;
+        Some(RoleMember { span: member.span.clone(), callers })
+    });
+    let members = members.collect();
+    let allow = reader.table(table, "allow").map(|table| read_patterns(reader, &table, references));
+    let allow = allow.unwrap_or_default();
+    if allow == ItemPatterns::default() {
+        let message =
+            format!("the role {} allows nothing; callers without another role see nothing", quoted(name));
+        let hint = "add what its callers see, such as `allow.plugins = [\"*\"]`, or keep it to take something away from \
+                    callers with other roles";
+        reader.report(Diagnostic::warning(message).with_span(value.key_span.clone()).with_hint(hint));
+    }
+    let deny = reader.table(table, "deny").map(|table| read_patterns(reader, &table, references));
+    AccessRole {
+        name: name.into(),
+        span: value.key_span.clone(),
+        members,
+        allow,
+        deny: deny.unwrap_or_default(),
+    }
+}
+
+/// Reads a condition. `None` if it is invalid or can't match any caller.
+fn read_member(
+    reader: &mut ConfigReader<'_>,
+    table: &TomlTable<'_>,
+    references: RoleReferences<'_>,
+) -> Option<CallerCondition> {
+    let kinds: Vec<_> = ["caller", "token", "certificate", "issuer", "subject", "scope", "claim", "value"]
+        .into_iter()
+        .filter(|key| table.get(key).is_some())
+        .collect();
+    let is_alone = |key: &str| kinds.contains(&key) && kinds.len() > 1;
+    if kinds.is_empty() {
+        let problem = Diagnostic::error("a member without a condition").with_span(table.span.clone());
+        reader.report(
+            problem.with_hint("name a caller, such as `{ token = \"NAME\" }` or `{ caller = \"any\" }`"),
+        );
+        return None;
+    }
+    if let Some(key) = ["caller", "token", "certificate"].into_iter().find(|key| is_alone(key)) {
+        let message = format!("`{key}` can't be combined with other conditions");
+        reader
+            .report(Diagnostic::error(message).with_span(table.span.clone()).with_hint("write two members"));
+        return None;
+    }
+    if kinds == ["caller"] {
+        let caller = reader.string(table, "caller")?;
+        return match caller.text.as_str() {
+            "any" => Some(CallerCondition::Any),
+            "stdio" => Some(CallerCondition::Stdio),
+            _ => {
+                if references.http.requires_tokens() {
+                    let problem = Diagnostic::warning("no caller is anonymous, because callers need a token");
+                    reader.report(
+                        problem
+                            .with_span(caller.span)
+                            .with_hint("name tokens or issuers, or write `any` for all callers"),
+                    );
+                }
+                Some(CallerCondition::Anonymous)
+            }
+        };
+    }
+    if kinds == ["token"] {
+        let name = reader.string(table, "token")?;
+        warn_of_unknown_token(reader, &name, references.http);
+        return Some(CallerCondition::Token(name.text.into()));
+    }
+    if kinds == ["certificate"] {
+        let name = reader.string(table, "certificate")?;
+        if references.http.tls.as_ref().is_none_or(|tls| tls.client_authority.is_none()) {
+            let problem = Diagnostic::warning("no caller has a client certificate").with_span(name.span);
+            reader.report(problem.with_hint("set `client_ca` in `[http.tls]`, or remove this member"));
+        }
+        return Some(CallerCondition::Certificate(name.text.into()));
+    }
+    read_subject(reader, table, references.http).map(CallerCondition::Subject)
+}
+
+fn warn_of_unknown_token(reader: &mut ConfigReader<'_>, name: &TomlString, http: &HttpConfig) {
+    // Tokens that can't be read are reported themselves.
+    if http.unreadable_tokens == 0 && !http.tokens.iter().any(|token| *token.principal == *name.text) {
+        let message = format!("there is no token with the name {}", quoted(&name.text));
+        let known = http.tokens.iter().map(|token| &*token.principal);
+        let hint = nearest_or(&name.text, known, "add it to `http.auth.tokens`, or remove this member");
+        reader.report(Diagnostic::warning(message).with_span(name.span.clone()).with_hint(hint));
+    }
+}
+
+fn read_subject(
+    reader: &mut ConfigReader<'_>,
+    table: &TomlTable<'_>,
+    http: &HttpConfig,
+) -> Option<SubjectCondition> {
+    let claim = reader.string(table, "claim");
+    let value = reader.string(table, "value");
+    let missing = match (&claim, &value) {
+        (Some(_), None) if table.get("value").is_none() => Some(("claim", "value")),
+        (None, Some(_)) if table.get("claim").is_none() => Some(("value", "claim")),
+        _ => None,
+    };
+    if let Some((given, missing)) = missing {
+        let problem = Diagnostic::error(format!("`{given}` needs `{missing}`")).with_span(table.span.clone());
+        reader.report(
+            problem.with_hint("write both, such as `{ claim = \"groups\", value = \"engineering\" }`"),
+        );
+    }
+    let subject = reader.string(table, "subject").map(|text| text.text.into());
+    let scope = reader.string(table, "scope").map(|text| text.text.into());
+    let claim = claim.zip(value).map(|(claim, value)| (claim.text.into(), value.text.into()));
+    let issuers = &http.oauth.issuers;
+    let issuer = match (reader.string(table, "issuer"), issuers.as_slice()) {
+        (Some(text), _) => {
+            if !issuers.iter().any(|issuer| *issuer.issuer == *text.text) {
+                let message = format!("there is no issuer {}", quoted(&text.text));
+                let known = issuers.iter().map(|issuer| &*issuer.issuer);
+                let hint =
+                    nearest_or(&text.text, known, "add it to `http.auth.issuers`, or remove this member");
+                reader.report(Diagnostic::warning(message).with_span(text.span.clone()).with_hint(hint));
+            }
+            text.text.into()
+        }
+        (None, [only]) => Arc::clone(&only.issuer),
+        (None, []) => {
+            let problem = Diagnostic::warning("no caller matches this: there are no issuers");
+            reader.report(
+                problem
+                    .with_span(table.span.clone())
+                    .with_hint("add `[[http.auth.issuers]]`, or remove this member"),
+            );
+            return None;
+        }
+        (None, [_, _, ..]) => {
+            let problem = Diagnostic::error("a member without `issuer`, although there are several issuers");
+            reader.report(
+                problem
+                    .with_span(table.span.clone())
+                    .with_hint("add `issuer`: each issuer decides by itself what its scopes and claims mean"),
+            );
+            return None;
+        }
+    };
+    Some(SubjectCondition { issuer, subject, scope, claim })
+}
+
+fn read_patterns(
+    reader: &mut ConfigReader<'_>,
+    table: &TomlTable<'_>,
+    references: RoleReferences<'_>,
+) -> ItemPatterns {
+    let plugins = name_patterns(reader, table, "plugins");
+    for pattern in &plugins {
+        if !references.plugins.iter().any(|plugin| pattern.matches(plugin.id.as_str())) {
+            let message = format!("no plugin matches {}", quoted(pattern.as_str()));
+            let known = references.plugins.iter().map(|plugin| plugin.id.as_str());
+            let hint =
+                nearest_or(pattern.as_str(), known, "write the name of a plugin's table, or remove this");
+            reader.report(Diagnostic::warning(message).with_span(pattern.span().clone()).with_hint(hint));
+        }
+    }
+    let resources = valid_patterns(reader, table, "resources").into_iter();
+    ItemPatterns {
+        plugins,
+        tools: name_patterns(reader, table, "tools"),
+        prompts: name_patterns(reader, table, "prompts"),
+        resources: resources.map(|text| UriPattern::new(&text.text, text.span)).collect(),
+    }
+}
+
+fn name_patterns(reader: &mut ConfigReader<'_>, table: &TomlTable<'_>, key: &str) -> Vec<NamePattern> {
+    let texts = valid_patterns(reader, table, key).into_iter();
+    texts.map(|text| NamePattern::new(&text.text, text.span)).collect()
+}
+
+fn valid_patterns(reader: &mut ConfigReader<'_>, table: &TomlTable<'_>, key: &str) -> Vec<TomlString> {
+    let mut valid = Vec::new();
+    for text in reader.strings(table, key).unwrap_or_default() {
+        let hint = if text.text.is_empty() {
+            "write a name, or `*` for all"
+        } else if text.text.len() > MAX_PATTERN_BYTES {
+            "shorten it"
+        } else {
+            valid.push(text);
+            continue;
+        };
+        let problem = Diagnostic::error(format!("invalid pattern {}", quoted(&text.text)));
+        reader.report(problem.with_span(text.span).with_hint(hint));
+    }
+    valid
+}
+
+/// A hint that suggests the most similar name, or `otherwise`.
+fn nearest_or<'n>(name: &str, known: impl Iterator<Item = &'n str> + Clone, otherwise: &str) -> String {
+    match nearest_name(name, known) {
+        Some(near) => format!("did you mean {}?", quoted(near)),
+        None => otherwise.to_owned(),
+    }
+}

@@ -1,0 +1,80 @@
+//! `--as`: the caller whose view is listed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use clap::Args;
+use moongate_model::names::{Principal, TokenFacts, TokenSubject};
+use moongate_protocol::catalog::Catalog;
+
+use crate::cli::error::CommandError;
+use crate::cli::{CommonOptions, ExitKind, list};
+
+/// Options that select a caller.
+#[derive(Debug, Args)]
+pub(super) struct ViewerOptions {
+    /// List what this caller sees: the name of a token or a certificate, `stdio`, `anonymous`, or `ISSUER SUBJECT`
+    #[arg(long = "as", id = "viewer", value_name = "CALLER", conflicts_with_all = ["admin", "url"])]
+    viewer: Option<String>,
+    /// Scope of the caller's access token, with `--as`; repeat for several
+    #[arg(long = "scope", id = "viewer_scopes", value_name = "SCOPE", requires = "viewer")]
+    scopes: Vec<String>,
+    /// Claim of the caller's access token, with `--as`; repeat for several
+    #[arg(long = "claim", id = "viewer_claims", value_name = "NAME=VALUE", requires = "viewer")]
+    claims: Vec<String>,
+}
+
+impl ViewerOptions {
+    /// The view of the named caller, or the whole catalog if there is none.
+    pub(super) fn view(
+        &self,
+        catalog: &Arc<Catalog>,
+        common: &CommonOptions,
+    ) -> Result<Arc<Catalog>, CommandError> {
+        let Some(viewer) = &self.viewer else { return Ok(Arc::clone(catalog)) };
+        let principal = self.principal(viewer)?;
+        let view = catalog.visible_to(&principal);
+        match view.role_names() {
+            None => list::live::note(common, "there are no roles, so every caller sees the same"),
+            Some(names) if names.is_empty() => {
+                list::live::note(common, "this caller has no role and sees nothing")
+            }
+            Some(names) => list::live::note(common, &format!("roles of this caller: {}", names.join(", "))),
+        }
+        Ok(view)
+    }
+
+    /// Reports whether a caller is named.
+    pub(super) fn is_set(&self) -> bool {
+        self.viewer.is_some()
+    }
+
+    fn principal(&self, viewer: &str) -> Result<Principal, CommandError> {
+        let usage =
+            |message: &str, hint: &str| CommandError::new(ExitKind::Usage).message(message, Some(hint));
+        if let Some((issuer, subject)) = viewer.split_once(' ') {
+            let mut claims = BTreeMap::<String, Vec<String>>::new();
+            for claim in &self.claims {
+                let (name, value) = claim.split_once('=').ok_or_else(|| {
+                    usage("`--claim` needs a value", "write it as `--claim groups=engineering`")
+                })?;
+                claims.entry(name.to_owned()).or_default().push(value.to_owned());
+            }
+            let facts = TokenFacts { scopes: self.scopes.iter().cloned().collect(), claims };
+            let subject = TokenSubject::new(issuer.into(), subject.trim().into(), subject);
+            return Ok(Principal::Subject(Arc::new(subject.with_facts(facts))));
+        }
+        if !self.scopes.is_empty() || !self.claims.is_empty() {
+            let hint = "name the subject of an issuer: `--as \"https://auth.example.com ann\"`";
+            return Err(usage("only access tokens have scopes and claims", hint));
+        }
+        Ok(match viewer {
+            "stdio" => Principal::Local,
+            "anonymous" => Principal::Anonymous,
+            name if ["dns:", "email:", "uri:"].iter().any(|kind| name.starts_with(kind)) => {
+                Principal::Certificate(name.into())
+            }
+            name => Principal::Named(name.into()),
+        })
+    }
+}
