@@ -169,6 +169,8 @@ pub struct Authenticated {
 #[derive(Debug)]
 pub struct Authenticator {
     static_tokens: StaticTokens,
+    /// Tokens are configured that can't be read.
+    has_unreadable_tokens: bool,
     /// `None` means that there are no issuers.
     access_tokens: Option<AccessTokenVerifier>,
 }
@@ -213,6 +215,7 @@ impl Authenticator {
                 &config.tokens,
                 config.unreadable_tokens > 0 || access_tokens.is_some() || config.accepts_certificates(),
             ),
+            has_unreadable_tokens: config.unreadable_tokens > 0,
             access_tokens,
         }
     }
@@ -233,7 +236,7 @@ impl Authenticator {
     /// Reports whether a token can authenticate a request.
     #[must_use]
     pub fn accepts_tokens(&self) -> bool {
-        self.access_tokens.is_some() || !self.static_tokens.is_empty()
+        self.access_tokens.is_some() || !self.static_tokens.is_empty() || self.has_unreadable_tokens
     }
 
     /// Verifies a token that a client at the address `peer` sent.

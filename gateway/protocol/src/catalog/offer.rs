@@ -12,6 +12,7 @@ use crate::policy::PluginPolicy;
 use crate::text::quotable;
 
 use super::header_arguments::InvalidAnnotation;
+use super::schema::SchemaBudget;
 use super::settings::SettingsSchema;
 use super::shown_schemas::ShownSchemas;
 use super::{Plugin, Schema};
@@ -181,11 +182,12 @@ impl OfferBuilder<'_> {
 
     fn tools(&mut self) {
         let mut valid = Vec::new();
+        let mut budget = SchemaBudget::default();
         for (index, tool) in self.manifest.tools.iter().enumerate() {
             if !self.policy.tools.offers(tool.name.as_str()) {
                 continue;
             }
-            match self.schemas(index, tool) {
+            match self.schemas(index, tool, &mut budget) {
                 Ok(schemas) => valid.push((index, tool, schemas)),
                 Err(reason) => self.leave_out(ItemKind::Tool, tool.name.as_str(), reason, None),
             }
@@ -343,14 +345,21 @@ impl OfferBuilder<'_> {
     }
 
     /// The schemas of the tool with this index, or the reason why they can't be used.
-    fn schemas(&self, index: usize, tool: &Tool) -> Result<(Schema, Option<Schema>), String> {
+    fn schemas(
+        &self,
+        index: usize,
+        tool: &Tool,
+        budget: &mut SchemaBudget,
+    ) -> Result<(Schema, Option<Schema>), String> {
         let bounds = self.policy.schema_bounds;
+        // Schemas that were accepted before are within the budget.
         if self.plugin.has_valid_schemas(index) {
             let output = tool.output_schema.as_ref().map(|schema| Schema::deferred(schema, bounds));
             return Ok((Schema::deferred(&tool.input_schema, bounds), output));
         }
-        let input = Schema::compile(&tool.input_schema, bounds);
-        let output = tool.output_schema.as_ref().map(|schema| Schema::compile(schema, bounds)).transpose();
+        let mut compile = |schema| budget.compile(schema, bounds);
+        let input = compile(&tool.input_schema);
+        let output = tool.output_schema.as_ref().map(compile).transpose();
         match (input, output) {
             (Ok(input), Ok(output)) => Ok((input, output)),
             (Err(input), Ok(_)) => Err(format!("invalid input schema: {input}")),

@@ -16,6 +16,7 @@ use crate::json::{Json, parse_strict};
 use crate::policy::SchemaBounds;
 use crate::tape::{JsonTape, TapeJson, TextTooLongError, ValueSize, count_entries};
 
+mod budget;
 mod cost;
 mod describe;
 mod ecma;
@@ -23,6 +24,7 @@ mod nulls;
 mod pattern;
 mod references;
 
+pub(super) use budget::SchemaBudget;
 use cost::SchemaCost;
 use describe::ErrorDescriber;
 pub(super) use describe::{ValueError, ValueErrorKind};
@@ -113,6 +115,11 @@ impl Schema {
     pub(super) fn deferred(text: &Json, bounds: SchemaBounds) -> Self {
         let compiled = OnceLock::new();
         Self(Arc::new(SchemaState::Deferred { text: text.clone(), bounds, compiled }))
+    }
+
+    /// The estimated size of all compiled regular expressions, in bytes. It is 0 if the schema isn't compiled yet.
+    fn pattern_bytes(&self) -> u64 {
+        self.if_compiled().map_or(0, |compiled| compiled.cost.pattern_bytes())
     }
 
     /// The compiled schema, which is compiled now if necessary.

@@ -13,7 +13,8 @@ use serde_json::{Map, Value};
 use crate::json::pointer_step;
 
 use super::SchemaError;
-use super::ecma::{PatternError, PatternMatcher, PatternMatchers};
+use super::ecma::{MAX_PATTERN_SIZE, PatternError, PatternMatcher, PatternMatchers};
+use super::pattern::compiled_size;
 use super::references::{InvalidId, ReferenceError, ReferenceTarget, References};
 
 /// The maximum number of subschemas that apply to one node.
@@ -21,6 +22,9 @@ const MAX_SUBSCHEMAS_PER_NODE: u64 = 10_000;
 
 /// The maximum number of regular expressions.
 const MAX_PATTERNS: usize = 128;
+
+/// The maximum size of the compiled regular expressions, in bytes, as estimated before they are compiled.
+const MAX_PATTERN_BYTES: u64 = 8 << 20;
 
 /// The maximum depth of subschemas, with references followed. The validator is built recursively.
 const MAX_SCHEMA_LEVELS: usize = 128;
@@ -45,6 +49,8 @@ pub(super) struct SchemaCost {
     value_places: u64,
     /// The highest total for the regular expressions that are matched against the same key.
     name_places: u64,
+    /// The estimated size of all compiled regular expressions, in bytes.
+    pattern_bytes: u64,
 }
 
 impl SchemaCost {
@@ -60,6 +66,7 @@ impl SchemaCost {
             choices: false,
             most_required: 0,
             pattern_count: 0,
+            pattern_bytes: 0,
             patterns: Vec::new(),
             value_places: 0,
             name_places: 0,
@@ -79,6 +86,10 @@ impl SchemaCost {
             );
             return Err(SchemaError { pointer: String::new(), message });
         }
+        if walk.pattern_bytes > MAX_PATTERN_BYTES {
+            let message = "its regular expressions are too large, because they repeat too much".to_owned();
+            return Err(SchemaError { pointer: String::new(), message });
+        }
         let matchers = walk.compile_patterns()?;
         let cost = Self {
             width,
@@ -88,8 +99,14 @@ impl SchemaCost {
             most_required: walk.most_required,
             value_places: walk.value_places,
             name_places: walk.name_places,
+            pattern_bytes: walk.pattern_bytes,
         };
         Ok((cost, matchers))
+    }
+
+    /// The estimated size of all compiled regular expressions, in bytes.
+    pub(super) fn pattern_bytes(&self) -> u64 {
+        self.pattern_bytes
     }
 
     /// The number of steps to check a value with this number of nodes.
@@ -181,6 +198,8 @@ struct CostWalk<'s> {
     most_required: usize,
     /// The number of regular expressions so far. Each can take a tenth of a second to compile.
     pattern_count: usize,
+    /// The estimated size of these, compiled.
+    pattern_bytes: u64,
     /// The regular expressions, up to the maximum number.
     patterns: Vec<SchemaPattern<'s>>,
     value_places: u64,
@@ -259,6 +278,9 @@ impl<'s> CostWalk<'s> {
         let names = members.get("patternProperties").and_then(Value::as_object);
         let pattern = members.get("pattern").and_then(Value::as_str);
         self.pattern_count += names.map_or(0, Map::len) + pattern.map_or(0, PatternMatcher::count);
+        let all = names.into_iter().flat_map(Map::keys).map(String::as_str).chain(pattern);
+        let size = all.map(|pattern| compiled_size(pattern).min(MAX_PATTERN_SIZE as u64)).sum();
+        self.pattern_bytes = self.pattern_bytes.saturating_add(size);
         if self.pattern_count > MAX_PATTERNS {
             return; // The schema is refused, so none of them is needed.
         }

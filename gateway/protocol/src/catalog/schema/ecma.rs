@@ -17,7 +17,7 @@ use crate::tape::{TapeJson, TapeNode};
 use super::pattern::pattern_places;
 
 /// The compiled size of one regular expression, in bytes: enough for a bounded repetition of a large class.
-const MAX_PATTERN_SIZE: usize = 1 << 20;
+pub(super) const MAX_PATTERN_SIZE: usize = 1 << 20;
 
 /// The compiled regular expressions of a schema, by their text.
 pub(super) type PatternMatchers = HashMap<String, Arc<PatternMatcher>>;

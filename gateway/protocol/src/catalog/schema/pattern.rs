@@ -38,6 +38,19 @@ pub(super) fn pattern_places(pattern: &str) -> u64 {
     groups.iter().fold(0_u64, |sum, group| sum.saturating_add(group.places)).max(1)
 }
 
+/// An estimate of the compiled size of `pattern`, in bytes, that is rarely too small.
+pub(super) fn compiled_size(pattern: &str) -> u64 {
+    const COMPLEMENTS: [&str; 5] = ["[^", "\\S", "\\D", "\\W", "."];
+    let bytes_per_place = if ["\\p", "\\P"].iter().any(|class| pattern.contains(class)) {
+        32 << 10 // hundreds of ranges of characters
+    } else if !pattern.is_ascii() || COMPLEMENTS.iter().any(|class| pattern.contains(class)) {
+        1 << 10
+    } else {
+        64
+    };
+    pattern_places(pattern).saturating_mul(bytes_per_place).saturating_add(4 << 10)
+}
+
 /// A partially read group.
 #[derive(Default)]
 struct PatternGroup {

@@ -508,3 +508,43 @@ fn limits_parts_with_identifiers() {
     let error = compile(&parts(65)).unwrap_err();
     assert_eq!(error.message, "more than 64 parts of the schema have an `$id`");
 }
+
+/// Each of these is within the limits of one schema.
+#[test]
+fn all_schemas_of_a_plugin_have_common_limits() {
+    let bounds = SchemaBounds { max_size: ByteSize::kib(256), max_depth: 64 };
+    let refused_after = |text: &str| {
+        let (schema, mut budget) = (Json::parse(text).unwrap(), SchemaBudget::default());
+        (0..200).find_map(|count| Some((count, budget.compile(&schema, bounds).err()?.message)))
+    };
+    let branches = vec!["{}"; 9_000].join(",");
+    let (count, message) = refused_after(&format!(r#"{{"allOf":[{branches}]}}"#)).unwrap();
+    assert!(count >= 1 && message.contains("values"), "{count}: {message}");
+    let patterns: Vec<_> = (0..100).map(|n| format!(r#""p{n}":{{"pattern":"x{{800}}{n}"}}"#)).collect();
+    let (count, message) = refused_after(&format!(r#"{{"properties":{{{}}}}}"#, patterns.join(","))).unwrap();
+    assert!(count >= 2 && message.contains("regular expressions"), "{count}: {message}");
+    let usual = r#"{"type":"object","properties":{"a":{"type":"string","pattern":"^[a-z]{1,20}$"},"b":{"type":"integer"}}}"#;
+    assert_eq!(refused_after(usual), None);
+}
+
+/// The engine refuses expressions above its limit, which is that of the estimate here.
+#[test]
+fn estimates_of_compiled_patterns_are_rarely_too_small() {
+    for pattern in [
+        "^[a-z]{1,100}$",
+        "x{8000}",
+        ".{1,200}",
+        "[^a]{300}",
+        r"\p{L}{40}",
+        r"\p{Lu}\p{Ll}*",
+        "(ab|cd){50}",
+        "é{100}",
+        r"^\d{4}-\d{2}$",
+    ] {
+        let size = usize::try_from(super::pattern::compiled_size(pattern)).unwrap();
+        let options = jsonschema::PatternOptions::regex().size_limit(size);
+        let compiled =
+            jsonschema::options().with_pattern_options(options).build(&json!({ "pattern": pattern }));
+        assert!(compiled.is_ok(), "{pattern} is larger than {size}");
+    }
+}
