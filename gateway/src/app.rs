@@ -83,7 +83,7 @@ pub enum AppStartError {
         principal: Arc<str>,
     },
     /// A configured token can't be read, so no caller could present it.
-    #[error("can't read the secrets in `[http.auth]`, or the files in `[http.tls]`")]
+    #[error("can't use the secrets in `[http.auth]` or the files in `[http.tls]`")]
     UnreadableTokens,
     /// The Wasm host can't be started, or a required plugin can't be loaded.
     #[error(transparent)]
@@ -102,7 +102,8 @@ impl AppStartError {
             Self::Bind(error) => Some(error.hint()),
             Self::Admin(error) => Some(error.hint()),
             Self::Unauthenticated(address) => Some(format!(
-                "set `listen = \"127.0.0.1:{}\"` in `[http]`, or add tokens or issuers in `[http.auth]`",
+                "set `listen = \"127.0.0.1:{}\"` in `[http]`, or configure tokens or issuers in `[http.auth]` or \
+                 `client_ca` in `[http.tls]`",
                 address.port()
             )),
             Self::WeakToken { .. } => Some("generate one with `openssl rand -hex 32`".to_owned()),

@@ -10,7 +10,6 @@ mod log_format;
 mod memory;
 mod metrics;
 #[cfg(unix)]
-mod proxies;
 pub(crate) mod shutdown;
 #[cfg(unix)]
 mod shared_volume;

@@ -161,7 +161,7 @@ pub struct Authenticated {
     pub principal: Principal,
     /// The time for which its token is still valid. `None` means that it doesn't expire.
     pub valid_for: Option<Duration>,
-    /// Cancelled when its token is revoked. `None` means that only the issuer knows.
+    /// Cancelled when its token is revoked. `None` if only the issuer can revoke it.
     pub revocation: Option<CancellationToken>,
 }
 
@@ -169,8 +169,8 @@ pub struct Authenticated {
 #[derive(Debug)]
 pub struct Authenticator {
     static_tokens: StaticTokens,
-    /// Tokens are configured that can't be read.
-    has_unreadable_tokens: bool,
+    /// Without tokens, callers need a client certificate.
+    accepts_certificates: bool,
     /// `None` means that there are no issuers.
     access_tokens: Option<AccessTokenVerifier>,
 }
@@ -215,7 +215,7 @@ impl Authenticator {
                 &config.tokens,
                 config.unreadable_tokens > 0 || access_tokens.is_some() || config.accepts_certificates(),
             ),
-            has_unreadable_tokens: config.unreadable_tokens > 0,
+            accepts_certificates: config.accepts_certificates() && config.unreadable_tokens == 0,
             access_tokens,
         }
     }
@@ -236,7 +236,7 @@ impl Authenticator {
     /// Reports whether a token can authenticate a request.
     #[must_use]
     pub fn accepts_tokens(&self) -> bool {
-        self.access_tokens.is_some() || !self.static_tokens.is_empty() || self.has_unreadable_tokens
+        self.access_tokens.is_some() || !self.static_tokens.is_empty() || !self.accepts_certificates
     }
 
     /// Verifies a token that a client at the address `peer` sent.

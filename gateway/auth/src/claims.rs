@@ -24,6 +24,9 @@ const ID_TOKEN_CLAIMS: [&str; 3] = ["nonce", "at_hash", "c_hash"];
 /// The claims that no role can name: they differ in each token, or there are other conditions for them.
 const UNNAMED_CLAIMS: [&str; 8] = ["iss", "sub", "exp", "nbf", "iat", "jti", "scope", "scp"];
 
+/// The most memory that the claims of one token take for roles, in bytes: paths and values. Tokens are kept for a minute.
+const MAX_FLAT_CLAIMS_BYTES: usize = 32 * 1024;
+
 /// The levels of nested claims that roles can name, such as `resource_access.CLIENT.roles`.
 const MAX_CLAIM_DEPTH: usize = 4;
 
@@ -139,7 +142,8 @@ impl ClaimRules {
         let ends = time(claims, "exp")?.ok_or(TokenProblem::NoExpiry)? + LEEWAY;
         let starts = time(claims, "nbf")?;
         let scopes = scopes(claims);
-        let facts = TokenFacts { scopes: scopes.clone(), claims: flat_claims(claims) };
+        let claims_by_path = flat_claims(claims).ok_or(TokenProblem::TooLong)?;
+        let facts = TokenFacts { scopes: scopes.clone(), claims: claims_by_path };
         Ok(VerifiedToken {
             subject: Arc::new(self.subject(claims, subject).with_facts(facts)),
             scopes,
@@ -188,26 +192,30 @@ fn scopes(claims: &Map<String, Value>) -> BTreeSet<String> {
     all.flat_map(str::split_ascii_whitespace).map(str::to_owned).collect()
 }
 
-/// The claims that roles can name: texts, numbers and truth values, alone, in arrays, or nested in objects. A claim whose
-/// own name contains a `.` comes before a nested one.
-fn flat_claims(claims: &Map<String, Value>) -> BTreeMap<String, Vec<String>> {
+/// The claims that roles can name: strings, numbers and booleans, alone, in arrays, or nested in objects. A claim whose
+/// own name contains a `.` takes precedence over a nested one. `None` if they take too much memory.
+fn flat_claims(claims: &Map<String, Value>) -> Option<BTreeMap<String, Vec<String>>> {
     let mut flat = BTreeMap::new();
+    let mut free = MAX_FLAT_CLAIMS_BYTES;
     let mut level: Vec<(String, &Map<String, Value>)> = vec![(String::new(), claims)];
     for _ in 0..MAX_CLAIM_DEPTH {
         let mut below = Vec::new();
         for (prefix, object) in level {
             for (name, value) in object {
                 let path = format!("{prefix}{name}");
+                free = free.checked_sub(path.len())?;
                 if let Some(object) = value.as_object() {
                     below.push((format!("{path}."), object));
                 } else if !UNNAMED_CLAIMS.contains(&path.as_str()) {
-                    flat.entry(path).or_insert_with(|| texts(value));
+                    let values = texts(value);
+                    free = free.checked_sub(values.iter().map(String::len).sum())?;
+                    flat.entry(path).or_insert(values);
                 }
             }
         }
         level = below;
     }
-    flat
+    Some(flat)
 }
 
 /// A value, or the values of an array, as text.

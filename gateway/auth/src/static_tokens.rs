@@ -51,7 +51,7 @@ impl StaticTokens {
         self.current().holders.is_empty()
     }
 
-    /// If requests need no token: cancelled once they do.
+    /// If requests need no token: cancelled once they do, which they then do until a restart.
     pub(crate) fn anonymous(&self) -> Option<CancellationToken> {
         self.current().anonymous.clone()
     }
@@ -91,8 +91,12 @@ impl TokenSet {
             let kept = before.and_then(|before| before.holders.iter().find(|holder| holder.is_same(&new)));
             kept.cloned().unwrap_or(new)
         };
-        let kept = before.and_then(|before| before.anonymous.clone());
-        let anonymous = (!requires_tokens && tokens.is_empty()).then(|| kept.unwrap_or_default());
+        // Once callers need a token, they need one until a restart: removing the last token refuses everyone.
+        let anonymous = match before {
+            _ if requires_tokens || !tokens.is_empty() => None,
+            Some(before) => before.anonymous.clone(),
+            None => Some(CancellationToken::new()),
+        };
         Self { holders: tokens.iter().map(holder).collect(), anonymous }
     }
 
@@ -163,14 +167,14 @@ mod tests {
     }
 
     #[test]
-    fn anonymous_callers_are_admitted_only_while_there_are_no_tokens() {
+    fn removing_the_last_token_admits_no_anonymous_callers() {
         let tokens = StaticTokens::new(&[], false);
         let anonymous = tokens.anonymous().unwrap();
         assert_eq!(tokens.replace(&[]), []);
         assert_eq!(tokens.replace(&[token("ann", "a")]), [Principal::Anonymous]);
         assert!(anonymous.is_cancelled() && tokens.anonymous().is_none());
-        tokens.replace(&[]);
-        assert!(!tokens.anonymous().unwrap().is_cancelled());
+        assert_eq!(tokens.replace(&[]), [Principal::Named("ann".into())]);
+        assert!(tokens.anonymous().is_none());
         let with_issuers = StaticTokens::new(&[], true);
         assert_eq!(with_issuers.replace(&[token("ann", "a")]), []);
         with_issuers.replace(&[]);

@@ -95,6 +95,18 @@ impl Config {
 }
 
 impl HttpConfig {
+    /// Reports whether the static tokens of `new` have to wait for a restart. `self` is the configuration that the gateway
+    /// started with.
+    ///
+    /// With a single issuer and no static tokens, the names of subjects don't contain their issuer. They could be the same
+    /// as the names of static tokens.
+    #[must_use]
+    pub fn delays_tokens(&self, new: &Self) -> bool {
+        let has_plain_names =
+            self.oauth.issuers.len() == 1 && self.tokens.is_empty() && !self.accepts_certificates();
+        has_plain_names && !new.tokens.is_empty()
+    }
+
     /// Every key, and whether it differs.
     fn changed_keys(&self, new: &Self) -> [(&'static str, bool); 17] {
         let Self {
@@ -116,10 +128,8 @@ impl HttpConfig {
             health,
             tls: _, // compared by the caller, because a new certificate needs no restart
         } = self;
-        // With a single issuer and no static tokens, the names of subjects don't contain their issuer. They could be the
-        // same as the names of static tokens.
-        let names_clash =
-            issuers.len() == 1 && tokens.is_empty() && !self.accepts_certificates() && !new.tokens.is_empty();
+        // Removed tokens are refused at once, but nobody is admitted without one until a restart.
+        let opens = !tokens.is_empty() && !new.requires_authentication();
         [
             ("http.listen", *listen != new.listen),
             ("http.allowed_hosts", *allowed_hosts != new.allowed_hosts),
@@ -134,7 +144,7 @@ impl HttpConfig {
             ("http.max_connections", *max_connections != new.max_connections),
             ("http.health", *health != new.health),
             ("http.trusted_proxies", *trusted_proxies != new.trusted_proxies),
-            ("http.auth.tokens", names_clash),
+            ("http.auth.tokens", opens || self.delays_tokens(new)),
             ("http.auth.resource", *resource != new.oauth.resource),
             ("http.auth.scopes", *scopes != new.oauth.scopes),
             ("http.auth.issuers", *issuers != new.oauth.issuers),

@@ -186,7 +186,7 @@ pub(super) struct ComponentLoader {
     pub(super) cache: Option<Arc<CodeCache>>,
     /// `None` if descriptions can't be cached.
     pub(super) descriptions: Option<DescriptionCache>,
-    /// `None` without a cache.
+    /// `None` if there is no cache.
     pub(super) known_files: Option<KnownFiles>,
     pub(super) mapped: MappedCount,
     /// Limits reads of components' files to one at a time per plugin.

@@ -44,7 +44,7 @@ pub struct WasmPlugin {
 /// The time for which a plugin that couldn't describe itself isn't asked again before a call.
 const FAILURE_LIFETIME: Duration = Duration::from_secs(1);
 
-/// Whether the manifest is known to be that of the code.
+/// Records that the manifest is known to be that of the code.
 #[derive(Debug, Default)]
 pub(super) struct Confirmation {
     is_confirmed: AtomicBool,

@@ -24,7 +24,7 @@ pub struct AccessRole {
     pub members: Vec<RoleMember>,
     /// The items that its callers see.
     pub allow: ItemPatterns,
-    /// The items that its callers don't see, whatever else allows them.
+    /// The items that its callers don't see, even if this or another of their roles allows them.
     pub deny: ItemPatterns,
 }
 

@@ -275,7 +275,7 @@ impl Dispatcher {
         let call = || catalog_plugin.plugin().complete(Arc::clone(context), &target, name, value, others);
         let answer = self.admit_and_invoke(&mut span, context, call).await;
         let (completion, _permit) = span.finish(answer)?;
-        Ok(output::limit_completion(output::visible_completion(view, &target, name, completion)))
+        Ok(output::limit_completion(output::visible_completion(view, &target, name, others, completion)))
     }
 
     fn span<'a>(

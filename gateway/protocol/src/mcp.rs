@@ -16,6 +16,7 @@ use crate::caller::Caller;
 use crate::catalog::Catalog;
 use crate::dispatch::Dispatcher;
 use crate::json::Json;
+use crate::names::Principal;
 use crate::unread_responses::ResultText;
 
 mod call_catalog;
@@ -247,9 +248,14 @@ impl Protocol {
         }))
     }
 
-    /// The callers that can get a result from a cache. Once there are roles, callers see different things.
-    fn cache_scope(&self, view: &Catalog) -> CacheScope {
-        if view.role_names().is_some() { CacheScope::Private } else { self.cache_scope }
+    /// The callers that can get a result from a cache. Callers that authenticate share nothing, and once there are roles,
+    /// callers see different things.
+    fn cache_scope(&self, principal: &Principal, view: &Catalog) -> CacheScope {
+        let is_authenticated = match principal {
+            Principal::Local | Principal::Anonymous => false,
+            Principal::Named(_) | Principal::Certificate(_) | Principal::Subject(_) => true,
+        };
+        if is_authenticated || view.role_names().is_some() { CacheScope::Private } else { self.cache_scope }
     }
 
     fn start_call<F, T>(

@@ -187,6 +187,7 @@ impl Server {
     /// Ends the sessions of these principals, and their requests.
     pub fn end_sessions(&self, principals: &[Principal]) {
         self.sessions.end_all_of(principals);
+        self.legacy_clients.cancel_all_of(principals);
     }
 
     /// Current usage.

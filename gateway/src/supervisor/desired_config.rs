@@ -178,6 +178,8 @@ pub(super) struct DesiredConfig {
     pub(super) stop_grace: Duration,
     /// The static tokens in use.
     pub(super) tokens: Vec<BearerToken>,
+    /// The file has new tokens, which wait for the operator.
+    pub(super) tokens_wait: bool,
     /// The certificate of the endpoint. The endpoint waits for changes.
     pub(super) tls: watch::Sender<Option<TlsConfig>>,
     queued: Option<ReadRequest>,
@@ -200,6 +202,7 @@ impl DesiredConfig {
             watch: config.watch,
             stop_grace: config.stop_grace,
             tokens: config.http.tokens.clone(),
+            tokens_wait: false,
             tls: watch::Sender::new(config.http.tls.clone()),
             queued: None,
             running: None,

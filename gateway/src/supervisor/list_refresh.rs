@@ -151,6 +151,7 @@ impl ListRefreshes {
 /// Asks a plugin for its lists. A panic becomes a failure of this plugin only.
 pub(super) async fn refresh(before: LoadedPlugin) -> RefreshResult {
     let refreshed = async {
+        let was_confirmed = before.code.is_confirmed();
         let code = Arc::clone(&before.code).describe_again().await;
         let code = code.map_err(|failure| failure.reason)?;
         if code.manifest() == before.code.manifest() {
@@ -161,7 +162,10 @@ pub(super) async fn refresh(before: LoadedPlugin) -> RefreshResult {
         let catalog_plugin = spawn_blocking(move || before.catalog_plugin.with_changed_lists(plugin)).await;
         let catalog_plugin = catalog_plugin.map_err(|error| format!("internal error: {error}"))?;
         let refreshed = LoadedPlugin { code, catalog_plugin, config };
-        refreshed.cache_description().await;
+        // Lists that change while the plugin runs usually start over with the next start.
+        if !was_confirmed {
+            refreshed.cache_description().await;
+        }
         Ok(Some(refreshed))
     };
     catch_panic(refreshed).await

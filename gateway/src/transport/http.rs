@@ -83,7 +83,7 @@ fn max_connections(config: &HttpConfig) -> usize {
     }
 }
 
-/// What an endpoint gets from the rest of the gateway.
+/// The parts of the gateway that an endpoint uses.
 #[derive(Debug)]
 pub struct EndpointContext {
     /// The certificate, with updates.

@@ -146,7 +146,7 @@ impl fmt::Display for HttpError {
                 "the request {method} {origin} isn't granted; an operator can allow it{DENIED_HINT}"
             ),
             Self::PrivateAddress { origin } => {
-                write!(f, "`{origin}` has no public address, and an operator must allow others")
+                write!(f, "`{origin}` has no public address; an operator can allow it")
             }
             Self::Dns { origin, reason } => {
                 write!(f, "cannot resolve `{origin}`")?;

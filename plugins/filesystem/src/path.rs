@@ -85,8 +85,7 @@ pub(crate) fn locate(granted: &GrantedDirectories, asked: &str) -> Result<Resolv
 fn absolute(granted: &GrantedDirectories, asked: &str) -> Result<String, FsError> {
     if granted.is_empty() {
         return Err(FsError::Denied(
-            "no directory is granted to this plugin; to grant one, add `dirs` to the plugin's `allow` section"
-                .to_owned(),
+            "no directory is granted to this plugin; an operator can allow it".to_owned(),
         ));
     }
     if asked == "~" || asked.starts_with("~/") {

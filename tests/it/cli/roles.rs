@@ -88,7 +88,7 @@ fn check_reports_roles_that_match_nothing() {
     let output = workspace.run(&["check"]);
     let found = utf8(&output.stderr);
     for expected in [
-        "there is no token with the name `anne`",
+        "no static token is named `anne`",
         "did you mean `ann`?",
         "there is no issuer `https://auth.exampel`",
         "no plugin matches `everithing`",
@@ -110,7 +110,7 @@ fn check_rejects_roles_without_a_meaning() {
     for (roles, expected) in [
         ("[roles]\n", "`[roles]` has no role"),
         ("[roles.x]\nallow.plugins = [\"*\"]\n", "members"),
-        ("[roles.x]\nmembers = [{}]\n", "a member without a condition"),
+        ("[roles.x]\nmembers = [{}]\n", "this member has no condition"),
         ("[roles.x]\nmembers = [{ token = \"ann\", scope = \"read\" }]\n", "can't be combined"),
         ("[roles.x]\nmembers = [{ claim = \"groups\" }]\n", "`claim` needs `value`"),
         ("[roles.x]\nmembers = [{ caller = \"everyone\" }]\n", "any"),
@@ -119,7 +119,7 @@ fn check_rejects_roles_without_a_meaning() {
         ("[roles.\"x y\"]\nmembers = [{ caller = \"any\" }]\n", "invalid role name"),
         (
             "[[http.auth.issuers]]\nissuer = \"https://b.example\"\njwks_file = \"keys\"\n[roles.x]\nmembers = [{ scope = \"read\" }]\n",
-            "a member without `issuer`, although there are several issuers",
+            "this member needs `issuer`, because there are several issuers",
         ),
     ] {
         let more = roles.replace("[roles]\n", "");

@@ -274,7 +274,7 @@ fn admin_works_while_a_plugin_is_saturated() {
 }
 
 #[test]
-fn health_probes_on_the_mcp_port_need_no_token_and_tell_nothing_else() {
+fn health_probes_on_the_mcp_port_need_no_token() {
     let workspace = Workspace::new(
         "[http]\nhealth = true\nauth.tokens = [{ name = \"ci\", token = { file = \"token\" } }]\n\
          [plugins.zoo]\nsource = \"@zoo@\"\n[plugins.missing]\nsource = \"missing.wasm\"\n",

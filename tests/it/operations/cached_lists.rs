@@ -37,7 +37,7 @@ fn read_description(entry: &Path) -> String {
 fn forge(fixture: &Fixture) {
     let entry = description(fixture);
     let genuine = read_description(&entry);
-    let forged = genuine.replace("\"extra\"", "\"former\"");
+    let forged = genuine.replace("\"name\":\"extra\"", "\"name\":\"former\"");
     assert_ne!(forged, genuine);
     write_description(&entry, &forged);
 }
@@ -80,7 +80,7 @@ fn plugins_are_listed_without_running_them() {
 }
 
 #[test]
-fn lists_that_differ_from_the_cached_ones_replace_them_before_calls() {
+fn changed_lists_replace_cached_ones_before_calls() {
     // A tool that isn't in the cached list may be new, so its call waits.
     let fixture = cached("startup_wait = \"1h\"");
     forge(&fixture);
@@ -105,7 +105,7 @@ fn lists_that_differ_from_the_cached_ones_replace_them_before_calls() {
     assert!(status.success() && log.contains("`late` changed its lists"), "{status}: {log}");
     // The cache has the current description again.
     let current = read_description(&description(&fixture));
-    assert!(current.contains("\"extra\"") && !current.contains("\"former\""), "{current}");
+    assert!(current.contains("\"name\":\"extra\"") && !current.contains("\"former\""), "{current}");
 }
 
 #[test]

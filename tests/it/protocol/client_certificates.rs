@@ -54,7 +54,7 @@ fn name(reply: &Reply) -> String {
 }
 
 #[test]
-fn only_valid_certificates_of_the_authority_can_call_and_name_the_caller() {
+fn only_valid_certificates_can_call_and_name_the_caller() {
     let (servers, clients) = (TestAuthority::new(), TestAuthority::new());
     let workspace = workspace(&servers.server(), &clients, "", "");
     let http = Http::start(&workspace);
@@ -143,7 +143,7 @@ fn with_optional_certificates_a_token_is_the_alternative() {
 }
 
 #[test]
-fn a_certificate_that_expires_ends_its_connections_requests_and_streams() {
+fn an_expired_certificate_ends_requests_and_streams() {
     let authority = TestAuthority::new();
     let workspace = workspace(&authority.server(), &authority, "", "");
     let http = Http::start(&workspace);

@@ -260,7 +260,7 @@ fn sessions_keep_little_of_their_clients_descriptions() {
 /// Results wait for their check with all of their parts.
 #[test]
 fn results_that_wait_for_their_check_stay_within_the_memory() {
-    let gateway = Gateway::start_with(64, "");
+    let gateway = Gateway::start();
     let arguments = json!({ "count": 30_000, "text_bytes": 7_000_000 });
     let calls: Vec<_> = (0..60).map(|_| gateway.call("zoo_many_objects", &arguments, false)).collect();
     gateway.assert_bounded();

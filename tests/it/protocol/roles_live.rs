@@ -57,7 +57,7 @@ fn reload_changes_roles_and_notifies_only_the_affected() {
     let change = ("allow.tools = [\"*_simple_text\"]", "allow.prompts = [\"*_simple_prompt\"]");
     change_roles(&http, &workspace, change.0, change.1);
     let [mut ann, mut bob] = streams;
-    // Ann hears nothing of Bob's change, and Bob nothing of hers.
+    // Ann isn't notified of Bob's change, and Bob isn't notified of hers.
     let expected = ["notifications/tools/list_changed", "notifications/prompts/list_changed"];
     assert_eq!(methods::<2>(&mut ann), expected);
     assert_eq!(methods::<1>(&mut bob), [expected[0]]);

@@ -58,7 +58,7 @@ fn served(http: &Http, client: &TlsClient) -> Option<CertificateDer<'static>> {
 }
 
 #[test]
-fn serves_both_versions_of_tls_and_commands_trust_the_configured_certificate() {
+fn serves_both_tls_versions_and_commands_trust_the_certificate() {
     let authority = TestAuthority::new();
     let workspace = workspace(&authority.server(), "", "");
     let http = Http::start(&workspace);
@@ -175,7 +175,7 @@ fn unusable_files_are_reported_with_their_names_and_a_fix() {
 }
 
 #[test]
-fn the_key_is_protected_and_a_reachable_address_needs_authentication() {
+fn the_key_is_protected_and_networks_need_authentication() {
     let server = TestAuthority::new().server();
     let workspace = workspace(&server, "", "");
     let key = workspace.path().join("key.pem");
@@ -228,7 +228,7 @@ fn requests_without_tls_get_an_answer_and_one_log_line() {
     http.wait_for_log("refused a TLS handshake: the request isn't encrypted");
     let lines = http.log().matches("refused a TLS handshake").count();
     assert!(lines <= 5, "{lines} lines: {}", http.log());
-    // The command says what to write instead.
+    // The error contains the right URL.
     let url = format!("http://{}/mcp", http.address());
     let output = workspace.run(&["list", "tools", "--url", &url]);
     let printed = String::from_utf8_lossy(&output.stderr);

@@ -204,7 +204,10 @@ fn an_item_that_no_longer_fits_is_the_only_one_that_goes() {
 #[test]
 fn a_plugin_that_fails_delays_no_other_and_is_announced_when_it_recovers() {
     let table = |id: &str| format!("[plugins.{id}]\nsource = \"@stateful@\"\nallow.state = \"shared\"\n");
-    let config = format!("{}[plugins.other]\nsource = \"other.wasm\"\n", table("one"));
+    let config = format!(
+        "[gateway]\nwider_grants = \"live\"\n{}[plugins.other]\nsource = \"other.wasm\"\n",
+        table("one")
+    );
     let workspace = Workspace::new(&config);
     workspace.write("other.wasm", Plugin::version(1).build());
     let mut stdio = Stdio::initialized(&workspace, "2025-11-25");

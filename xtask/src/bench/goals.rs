@@ -30,7 +30,7 @@ enum Bound {
 }
 
 impl Goal {
-    /// Was it met? `None` if it wasn't measured.
+    /// Reports whether it is met. `None` if it wasn't measured.
     fn is_met(&self) -> Option<bool> {
         let reached = self.reached?;
         Some(match self.bound {

@@ -1,6 +1,6 @@
-//! What a certificate says: the time for which it is valid, and its names.
+//! The content of a certificate: its validity and its names.
 //!
-//! rustls verifies certificates but reads none of this out to us. The reader is for certificates that rustls has already
+//! rustls verifies certificates but doesn't return any of this. The reader is for certificates that rustls has already
 //! parsed; of anything else it returns nothing.
 
 use std::time::SystemTime;
@@ -117,7 +117,7 @@ fn time((tag, digits): DerValue<'_>) -> Option<SystemTime> {
     let (date, clock) =
         ([part(0, 4)?, part(4, 6)?, part(6, 8)?], [part(8, 10)?, part(10, 12)?, part(12, 14)?]);
     let text = format!("{}T{}Z", date.join("-"), clock.join(":"));
-    // A time before 1970 has passed in any case.
+    // Any time before 1970 is in the past.
     Some(humantime::parse_rfc3339(&text).unwrap_or(SystemTime::UNIX_EPOCH))
 }
 

@@ -129,7 +129,7 @@ pub(crate) fn read_tls(reader: &mut ConfigReader<'_>, http: &TomlTable<'_>) -> O
             );
             let problem = Diagnostic::error(message).with_span(key.span);
             reader.http_problems.push(problem.with_related(certificate.span, "the certificate").with_hint(
-                "name the files that were issued together; the certificate must be the first one in its file",
+                "use the key of this certificate; the endpoint's own certificate must be the first one in its file",
             ));
             None
         }
@@ -154,7 +154,8 @@ fn read_client_authority(
     let Some(text) = reader.string(tls, "client_ca") else {
         if let Some(policy) = policy {
             let problem = Diagnostic::error("`client_certificates` has no effect without `client_ca`");
-            let hint = "add the authority that issues clients' certificates, or remove `client_certificates`";
+            let hint =
+                "add `client_ca` with the issuer of clients' certificates, or remove `client_certificates`";
             reader.report(problem.with_span(policy.span).with_hint(hint));
         }
         return if tls.get("client_ca").is_some() { Err(Reported) } else { Ok(None) };
@@ -216,7 +217,7 @@ fn read_key(
     let problem = match read_pem(path) {
         Ok(pem) if contains(&pem, b"-----BEGIN ENCRYPTED PRIVATE KEY-----") || is_encrypted(&pem) => {
             Diagnostic::error(format!("the key {} is encrypted", quoted(&text.text)))
-                .with_hint("decrypt it with `openssl pkey -in KEY -out NEW-KEY`, and make it readable only for the gateway's user")
+                .with_hint("decrypt it with `openssl pkey -in KEY -out NEW-KEY`, and make it readable only by the gateway's user")
         }
         Ok(pem) => match PrivateKeyDer::from_pem_slice(&pem) {
             Ok(key) => return Some((key, pem)),
@@ -236,7 +237,7 @@ fn certificates(pem: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
 
 fn not_pem(what: &str, text: &TomlString, label: &str) -> Diagnostic {
     Diagnostic::error(format!("the file {} contains no {what} in PEM", quoted(&text.text)))
-        .with_hint(format!("name a file with the line `-----BEGIN {label}-----`"))
+        .with_hint(format!("use a file with the line `-----BEGIN {label}-----`"))
 }
 
 /// The older form of encrypted keys (RFC 1421).
@@ -260,7 +261,7 @@ fn out_of_time(text: &TomlString, content: &CertificateContent) -> Option<Diagno
     } else {
         return None;
     };
-    let hint = "replace the file: clients refuse this certificate, and a new one is used without a restart";
+    let hint = "replace the file; the new certificate is used without a restart";
     Some(Diagnostic::warning(message).with_span(text.span.clone()).with_hint(hint))
 }
 

@@ -82,8 +82,8 @@ fn read_role(
     if allow == ItemPatterns::default() {
         let message =
             format!("the role {} allows nothing; callers without another role see nothing", quoted(name));
-        let hint = "add what its callers see, such as `allow.plugins = [\"*\"]`, or keep it to take something away from \
-                    callers with other roles";
+        let hint = "add what its callers see, such as `allow.plugins = [\"*\"]`, or keep it to restrict \
+                    callers that also have other roles";
         reader.report(Diagnostic::warning(message).with_span(value.key_span.clone()).with_hint(hint));
     }
     let deny = reader.table(table, "deny").map(|table| read_patterns(reader, &table, references));
@@ -108,7 +108,7 @@ fn read_member(
         .collect();
     let is_alone = |key: &str| kinds.contains(&key) && kinds.len() > 1;
     if kinds.is_empty() {
-        let problem = Diagnostic::error("a member without a condition").with_span(table.span.clone());
+        let problem = Diagnostic::error("this member has no condition").with_span(table.span.clone());
         reader.report(
             problem.with_hint("name a caller, such as `{ token = \"NAME\" }` or `{ caller = \"any\" }`"),
         );
@@ -126,8 +126,8 @@ fn read_member(
             "any" => Some(CallerCondition::Any),
             "stdio" => Some(CallerCondition::Stdio),
             _ => {
-                if references.http.requires_tokens() {
-                    let problem = Diagnostic::warning("no caller is anonymous, because callers need a token");
+                if references.http.requires_authentication() {
+                    let problem = Diagnostic::warning("no caller is anonymous, because a token is required");
                     reader.report(
                         problem
                             .with_span(caller.span)
@@ -146,18 +146,34 @@ fn read_member(
     if kinds == ["certificate"] {
         let name = reader.string(table, "certificate")?;
         if references.http.tls.as_ref().is_none_or(|tls| tls.client_authority.is_none()) {
-            let problem = Diagnostic::warning("no caller has a client certificate").with_span(name.span);
+            let problem =
+                Diagnostic::warning("no caller has a client certificate").with_span(name.span.clone());
             reader.report(problem.with_hint("set `client_ca` in `[http.tls]`, or remove this member"));
         }
-        return Some(CallerCondition::Certificate(name.text.into()));
+        return certificate_name(reader, &name).map(CallerCondition::Certificate);
     }
     read_subject(reader, table, references.http).map(CallerCondition::Subject)
+}
+
+/// The name in a client certificate, with its type.
+fn certificate_name(reader: &mut ConfigReader<'_>, name: &TomlString) -> Option<Arc<str>> {
+    match name.text.split_once(':') {
+        // Names of hosts are the same in any case.
+        Some(("dns", host)) if !host.is_empty() => Some(format!("dns:{}", host.to_ascii_lowercase()).into()),
+        Some(("uri" | "email", rest)) if !rest.is_empty() => Some(name.text.as_str().into()),
+        _ => {
+            let message = format!("invalid certificate name {}", quoted(&name.text));
+            let hint = "write the type before the name: `dns:ci.example.com`, `uri:…` or `email:…`";
+            reader.report(Diagnostic::error(message).with_span(name.span.clone()).with_hint(hint));
+            None
+        }
+    }
 }
 
 fn warn_of_unknown_token(reader: &mut ConfigReader<'_>, name: &TomlString, http: &HttpConfig) {
     // Tokens that can't be read are reported themselves.
     if http.unreadable_tokens == 0 && !http.tokens.iter().any(|token| *token.principal == *name.text) {
-        let message = format!("there is no token with the name {}", quoted(&name.text));
+        let message = format!("no static token is named {}", quoted(&name.text));
         let known = http.tokens.iter().map(|token| &*token.principal);
         let hint = nearest_or(&name.text, known, "add it to `http.auth.tokens`, or remove this member");
         reader.report(Diagnostic::warning(message).with_span(name.span.clone()).with_hint(hint));
@@ -208,11 +224,11 @@ fn read_subject(
             return None;
         }
         (None, [_, _, ..]) => {
-            let problem = Diagnostic::error("a member without `issuer`, although there are several issuers");
+            let problem = Diagnostic::error("this member needs `issuer`, because there are several issuers");
             reader.report(
                 problem
                     .with_span(table.span.clone())
-                    .with_hint("add `issuer`: each issuer decides by itself what its scopes and claims mean"),
+                    .with_hint("add `issuer`: scopes and claims have a meaning only for their own issuer"),
             );
             return None;
         }
@@ -255,7 +271,7 @@ fn valid_patterns(reader: &mut ConfigReader<'_>, table: &TomlTable<'_>, key: &st
         let hint = if text.text.is_empty() {
             "write a name, or `*` for all"
         } else if text.text.len() > MAX_PATTERN_BYTES {
-            "shorten it"
+            "use at most 512 bytes"
         } else {
             valid.push(text);
             continue;

@@ -3,10 +3,12 @@
 //! The reader checks files against it (unknown keys, types, ranges) and takes suggestions from it. The JSON Schema and
 //! `docs/config.md` are generated from it. The code has the defaults as values; a test compares them.
 
+pub(crate) use super::auth_keys::INTROSPECTION;
 pub use super::kind::{Content, Key, MIN_SIZE_WITHOUT_UNIT, NumberRange, ValueKind};
 pub use super::limit_keys::LIMITS;
 pub use super::role_keys::ROLE;
 
+use super::auth_keys::AUTH;
 use super::kind::{key, optional, required};
 use super::tls_keys::HTTP_TLS;
 
@@ -34,8 +36,8 @@ pub static ROOT: &[Key] = &[
     key(
         "roles",
         ValueKind::Named(&ValueKind::Table(ROLE)),
-        "Who sees what, by role. Without this table, all callers see everything; with it, callers without a role see \
-         nothing. [access.md](access.md) describes it.",
+        "Roles, which decide what callers see. Without this table, all callers see everything; with it, callers without \
+         a role see nothing. See [access.md](access.md).",
     ),
 ];
 
@@ -246,105 +248,15 @@ static HTTP: &[Key] = &[
         "health",
         ValueKind::Boolean,
         "false",
-        "Also answer `/livez` and `/readyz` here, without authentication and without reasons.",
+        "Also answer the health probes `/livez` and `/readyz` on this port, without authentication. The responses contain \
+         no reasons.",
     ),
     key("auth", ValueKind::Table(AUTH), "Authentication of callers."),
     key(
         "tls",
         ValueKind::Table(HTTP_TLS),
-        "TLS with a certificate of the endpoint. Without this table, it uses plain HTTP.",
+        "TLS for the endpoint. Without this table, the endpoint uses plain HTTP.",
     ),
-];
-
-static AUTH: &[Key] = &[
-    optional(
-        "tokens",
-        ValueKind::Array(&ValueKind::Table(TOKEN)),
-        "[]",
-        "Bearer tokens. Without tokens and issuers, anyone who can reach the address can call the gateway. Not needed for \
-         stdio. Changes take effect without a restart.",
-    ),
-    key(
-        "resource",
-        ValueKind::String("an address such as \"https://gateway.example.com/mcp\""),
-        "The public address of the endpoint, exactly as clients use it. Required with `issuers`: clients compare it, and \
-         request access tokens for it. Its host is accepted in the `Host` header.",
-    ),
-    optional(
-        "scopes",
-        ValueKind::Array(&ValueKind::String("a scope such as \"mcp:use\"")),
-        "[]",
-        "The scopes that every access token needs. Clients request all of them.",
-    ),
-    optional(
-        "issuers",
-        ValueKind::Array(&ValueKind::Table(ISSUER)),
-        "[]",
-        "The OAuth authorization servers whose access tokens are accepted. [network.md](network.md) shows how to set one \
-         up.",
-    ),
-];
-
-/// An OAuth authorization server.
-static ISSUER: &[Key] = &[
-    required(
-        "issuer",
-        ValueKind::String("an address such as \"https://auth.example.com\""),
-        "Its identifier, exactly as in the `iss` of its tokens and in its metadata.",
-    ),
-    key(
-        "audiences",
-        ValueKind::Array(&ValueKind::String("an audience such as \"api://moongate\"")),
-        "Tokens must have one of these in `aud`. The default is `resource`. Some authorization servers use identifiers of \
-         their own, such as Microsoft Entra ID.",
-    ),
-    key(
-        "jwks_uri",
-        ValueKind::String("an address such as \"https://auth.example.com/jwks\""),
-        "The address of its JSON Web Key Set. By default, it is read from the issuer's metadata.",
-    ),
-    key(
-        "jwks_file",
-        ValueKind::Path("jwks.json"),
-        "A file with its JSON Web Key Set, instead of `jwks_uri`. It is read again every ten minutes, and for an unknown \
-         key.",
-    ),
-    key(
-        "introspection",
-        ValueKind::Table(INTROSPECTION),
-        "Token introspection (RFC 7662), for tokens that aren't JWTs. Only one issuer can have it.",
-    ),
-    key(
-        "name_claim",
-        ValueKind::String("a claim such as \"email\""),
-        "The claim with the caller's name, as plugins see it. The default is `sub`. If plugins decide by name, choose one \
-         that users can't change. With several issuers, or with `tokens`, the issuer is part of the name.",
-    ),
-];
-
-/// Token introspection.
-pub(crate) static INTROSPECTION: &[Key] = &[
-    key(
-        "endpoint",
-        ValueKind::String("an address such as \"https://auth.example.com/introspect\""),
-        "The address of the introspection endpoint. By default, it is read from the issuer's metadata.",
-    ),
-    required(
-        "client_id",
-        ValueKind::String("an identifier such as \"moongate\""),
-        "The gateway's client identifier at the issuer.",
-    ),
-    required(
-        "client_secret",
-        ValueKind::Secret,
-        "The gateway's client secret: `{ env = \"NAME\" }` or `{ file = \"path\" }`.",
-    ),
-];
-
-/// A bearer token.
-static TOKEN: &[Key] = &[
-    required("name", ValueKind::String("a name such as \"ci\""), "The caller's name, as plugins see it."),
-    required("token", ValueKind::Secret, "The token: `{ env = \"NAME\" }` or `{ file = \"path\" }`."),
 ];
 
 static DEFAULTS: &[Key] = &[
@@ -518,7 +430,8 @@ static ALLOW: &[Key] = &[
         ValueKind::OneOf(&["plugin", "caller"]),
         "\"plugin\"",
         "Who shares a store. `plugin`: all callers. `caller`: each caller has its own store, with its own `limits.state`: \
-         each token, each subject of an issuer, and the client over stdio. Callers without authentication share one.",
+         each token, client certificate and subject of an issuer, and the client over stdio. Callers without \
+         authentication share one.",
     ),
     optional(
         "instructions",

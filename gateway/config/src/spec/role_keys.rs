@@ -7,7 +7,7 @@ pub static ROLE: &[Key] = &[
     required(
         "members",
         ValueKind::Array(&ValueKind::Table(MEMBER)),
-        "The callers that have this role: those that match one of these.",
+        "The callers that have this role. A caller has it if it matches one member.",
     ),
     key(
         "allow",
@@ -70,7 +70,8 @@ pub(crate) static ITEMS: &[Key] = &[
         "plugins",
         ValueKind::Array(&ValueKind::String("a pattern such as \"github-*\"")),
         "[]",
-        "Everything of these plugins, by the names of their tables. `*` matches any text, here and in the other patterns.",
+        "Everything that these plugins offer, by the names of their tables. `*` matches any text, here and in the other \
+         patterns.",
     ),
     optional(
         "tools",

@@ -57,7 +57,7 @@ impl DescriptionCache {
     /// Opens the cache. `None` if the random number can't be stored.
     pub(crate) fn open(cache: &Arc<CodeCache>) -> Option<Self> {
         let salt = read_salt(cache).or_else(|error| match error.kind() {
-            io::ErrorKind::NotFound => create_salt(cache),
+            io::ErrorKind::NotFound | io::ErrorKind::UnexpectedEof => create_salt(cache),
             _ => Err(error),
         });
         match salt {
@@ -146,7 +146,7 @@ fn read_salt(cache: &CodeCache) -> io::Result<[u8; SALT_BYTES]> {
     Ok(salt)
 }
 
-/// Stores a random number, unless another gateway does so at the same time.
+/// Stores a random number. If several gateways do so at the same time, the last one counts.
 fn create_salt(cache: &CodeCache) -> io::Result<[u8; SALT_BYTES]> {
     let mut salt = [0; SALT_BYTES];
     File::open("/dev/urandom")?.read_exact(&mut salt)?;

@@ -21,7 +21,7 @@ pub(crate) struct InstancePool<T> {
     idle: Mutex<IdleInstances<T>>,
     /// The number of idle instances, for reading without the lock.
     count: AtomicU32,
-    /// How often all instances were dropped. Written under the lock.
+    /// The number of times that all instances were dropped. Written under the lock.
     clearings: AtomicU64,
     /// Notified when an instance is added that expires before all others.
     earlier_expiry: Arc<Notify>,
@@ -136,7 +136,7 @@ impl<T> InstancePool<T> {
         drop(removed);
     }
 
-    /// How often all instances were dropped.
+    /// The number of times that all instances were dropped.
     pub(crate) fn clearings(&self) -> u64 {
         self.clearings.load(Ordering::SeqCst)
     }

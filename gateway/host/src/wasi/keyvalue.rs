@@ -33,7 +33,7 @@ pub(crate) const MAX_KEY_BYTES: usize = 1 << 10;
 pub(crate) const MAX_VALUE_BYTES: usize = 1 << 20;
 /// The size of an entry in addition to its key and value: about its storage overhead.
 const ENTRY_OVERHEAD_BYTES: u64 = 64;
-/// The maximum number of stores in memory, of which those of callers can be many.
+/// The maximum number of stores in memory. With a store for each caller, there can be many.
 const MAX_STORES_IN_MEMORY: usize = 1024;
 /// The maximum number of keys on one page of a listing.
 const MAX_PAGE_KEYS: usize = 500;

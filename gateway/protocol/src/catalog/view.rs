@@ -132,7 +132,7 @@ impl Catalog {
         }
     }
 
-    /// The plugins of which everything is visible. What a plugin says about itself can mention everything that it has.
+    /// The plugins of which everything is visible. A plugin's instructions can mention everything that it offers.
     pub(crate) fn whole_plugins(&self) -> impl Iterator<Item = &Arc<CatalogPlugin>> {
         self.plugins.iter().filter(|catalog_plugin| self.shows_all_of(catalog_plugin))
     }

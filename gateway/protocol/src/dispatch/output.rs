@@ -77,7 +77,7 @@ fn content_bytes(content: &Content) -> usize {
     }
 }
 
-/// Reports whether content may be shown: it is no resource, or link to one, that the caller can't see.
+/// Reports whether content may be shown: it is neither a resource that the caller can't see nor a link to one.
 fn is_visible(view: &Catalog, content: &Content) -> bool {
     match content {
         Content::Link(resource) => !view.hides_resource(resource.uri.as_str()),
@@ -215,35 +215,44 @@ fn missing_grant_error(
     CallError::NotGranted(why)
 }
 
-/// Drops suggestions that complete a template to a resource that the caller can't see.
+/// Drops suggestions that complete a template to a resource that the caller can't see. `others` are the values of other
+/// variables.
 pub(super) fn visible_completion(
     view: &Catalog,
     target: &CompletionTarget,
     name: &str,
+    others: &[(String, String)],
     mut completion: Completion,
 ) -> Completion {
     let CompletionTarget::Template(template) = target else { return completion };
     let before = completion.values.len();
-    completion.values.retain(|value| !view.hides_resource(&with_variable(template, name, value)));
+    completion.values.retain(|value| {
+        let value_of = |variable: &str| {
+            let other = others.iter().find(|(other, _)| other == variable);
+            if variable == name { Some(value.as_str()) } else { other.map(|(_, value)| value.as_str()) }
+        };
+        !view.hides_resource(&with_variables(template, value_of))
+    });
     if completion.values.len() < before {
         completion.total = None; // it counts the dropped ones too
     }
     completion
 }
 
-/// The template with a value in place of one variable. Other variables stay.
-fn with_variable(template: &str, name: &str, value: &str) -> String {
+/// The template with values in place of variables. Expressions without a known variable stay.
+fn with_variables<'a>(template: &str, value_of: impl Fn(&str) -> Option<&'a str>) -> String {
     let mut text = String::new();
     let mut rest = template;
     while let Some((before, after)) = rest.split_once('{') {
         let Some((expression, after)) = after.split_once('}') else { break };
         text.push_str(before);
         let variables = expression.trim_start_matches(|c: char| "+#./;?&".contains(c)).split(',');
-        let mut names = variables.map(|variable| variable.split([':', '*']).next().unwrap_or_default());
-        if names.any(|variable| variable == name) {
-            text.push_str(value);
-        } else {
+        let names = variables.map(|variable| variable.split([':', '*']).next().unwrap_or_default());
+        let values: Vec<_> = names.filter_map(&value_of).collect();
+        if values.is_empty() {
             text.push_str(&format!("{{{expression}}}"));
+        } else {
+            text.push_str(&values.join(","));
         }
         rest = after;
     }

@@ -2,7 +2,7 @@
 //!
 //! After a start, some plugins are still being loaded, and the lists of others come from a cache. A call waits for the
 //! plugins that may have the called item, and cached lists are compared with the plugin's own before they are used for a
-//! call: for its arguments, its headers, and the error for an unknown name.
+//! call: for its arguments, its headers, and the error for an unknown name (2025-11-25, server/tools).
 
 use std::sync::Arc;
 use std::time::Duration;

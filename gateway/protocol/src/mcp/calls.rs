@@ -122,7 +122,8 @@ pub(super) async fn read_resource(
         Ok(RoundsOutcome::Done(mut result, _permit)) => {
             // Authenticated callers can see more than others, and a result that depends on answers is private
             // (2026-07-28, server/utilities/caching).
-            result.is_shareable &= protocol.cache_scope(&view) == CacheScope::Public;
+            let principal = request_context.caller.principal();
+            result.is_shareable &= protocol.cache_scope(&principal, &view) == CacheScope::Public;
             if params.continues_earlier_request() {
                 (result.ttl, result.is_shareable) = (None, false);
             }

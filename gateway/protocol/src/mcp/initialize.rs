@@ -102,8 +102,10 @@ impl Protocol {
 
     /// The result of `server/discover`.
     pub(super) fn discover(&self, request_context: &RequestContext) -> Json {
-        let view = self.dispatcher.view_for(&request_context.caller.principal());
-        self.server_description(request_context.revision, Some(self.cache_scope(&view)), &view)
+        let principal = request_context.caller.principal();
+        let view = self.dispatcher.view_for(&principal);
+        let scope = self.cache_scope(&principal, &view);
+        self.server_description(request_context.revision, Some(scope), &view)
     }
 
     fn server_description(&self, revision: Revision, scope: Option<CacheScope>, view: &Catalog) -> Json {

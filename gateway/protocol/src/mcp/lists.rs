@@ -10,7 +10,7 @@ use crate::json::{self, Json};
 
 use super::errors::ProtocolError;
 use super::params::Params;
-use super::render::{ListResult, ListedItems, render};
+use super::render::{CacheScope, ListResult, ListedItems, render};
 use super::revision::Revision;
 use super::{Protocol, RequestAnswer, RequestContext};
 
@@ -34,7 +34,7 @@ struct RenderedLists {
 #[derive(Debug)]
 pub(super) struct ListCache {
     page_size: Option<NonZeroU32>,
-    current: Mutex<HashMap<ViewId, Arc<RenderedLists>>>,
+    current: Mutex<HashMap<(ViewId, CacheScope), Arc<RenderedLists>>>,
 }
 
 impl Protocol {
@@ -45,7 +45,8 @@ impl Protocol {
         kind: ListedItems,
         params: &Params,
     ) -> Result<RequestAnswer, ProtocolError> {
-        let view = self.dispatcher.view_for(&request_context.caller.principal());
+        let principal = request_context.caller.principal();
+        let view = self.dispatcher.view_for(&principal);
         let purpose = page::purpose(kind, &view);
         let after = match params.get("cursor").filter(|cursor| *cursor != "null") {
             None => None,
@@ -55,9 +56,9 @@ impl Protocol {
                 Some(page::read_cursor(&self.sealing_key, &purpose, &cursor).ok_or_else(invalid_cursor)?)
             }
         };
-        let scope = self.cache_scope(&view);
+        let scope = self.cache_scope(&principal, &view);
         let page_size = self.lists.page_size;
-        let rendered = self.lists.rendered(view.view_id());
+        let rendered = self.lists.rendered(view.view_id(), scope);
         let list = |items, next| {
             let catalog = &*view;
             let revision = request_context.revision;
@@ -88,15 +89,15 @@ impl ListCache {
         Self { page_size, current: Mutex::default() }
     }
 
-    fn rendered(&self, id: ViewId) -> Arc<RenderedLists> {
+    fn rendered(&self, id: ViewId, scope: CacheScope) -> Arc<RenderedLists> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        if current.len() >= MAX_RENDERED_VIEWS && !current.contains_key(&id) {
+        if current.len() >= MAX_RENDERED_VIEWS && !current.contains_key(&(id, scope)) {
             current.clear();
         }
-        if current.keys().next().is_some_and(|other| other.generation != id.generation) {
+        if current.keys().next().is_some_and(|(other, _)| other.generation != id.generation) {
             current.clear();
         }
-        Arc::clone(current.entry(id).or_default())
+        Arc::clone(current.entry((id, scope)).or_default())
     }
 }
 

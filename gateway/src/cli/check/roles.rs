@@ -6,8 +6,8 @@ use moongate_model::roles::{ItemPatterns, NamePattern, UriPattern};
 use moongate_model::text::quotable;
 use moongate_protocol::catalog::Catalog;
 
-/// The patterns that match no tool, prompt or resource. Nothing is known of plugins that couldn't be loaded, so this is
-/// for catalogs of all plugins.
+/// The patterns that match no tool, prompt or resource. The items of plugins that couldn't be loaded
+/// are unknown, so use this only with a catalog of all plugins.
 pub(super) fn unmatched_patterns(catalog: &Catalog) -> Vec<Diagnostic> {
     let Some(roles) = catalog.roles() else { return Vec::new() };
     let mut problems = Vec::new();

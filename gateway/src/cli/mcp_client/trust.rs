@@ -1,6 +1,6 @@
 //! The trust in an endpoint's certificate: that of this machine, and exactly the certificate in the configuration.
 //!
-//! The certificate in the configuration is often one of a private authority, or names only the public address.
+//! The certificate in the configuration is often from a private authority, or is valid only for the public name.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::cli::configuration;
 /// that `config` names or that is found.
 ///
 /// # Errors
-/// There is neither.
+/// There are neither CA certificates nor a configured certificate.
 pub(super) fn client_config(config: Option<&Path>) -> Result<ClientConfig> {
     let loaded = configuration::read(config);
     let configured = endpoint_certificate(&loaded.source, &ProcessEnvironment);
@@ -42,7 +42,7 @@ pub(super) fn client_config(config: Option<&Path>) -> Result<ClientConfig> {
         .with_no_client_auth())
 }
 
-/// Accepts the configured certificate, and those that the authorities of this machine vouch for.
+/// Accepts the configured certificate, and those from authorities that this machine trusts.
 #[derive(Debug)]
 struct EndpointVerifier {
     configured: Option<CertificateDer<'static>>,
@@ -59,7 +59,7 @@ impl ServerCertVerifier for EndpointVerifier {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        // Whoever has its key can read the configuration's key file, so this is the gateway, under whatever name.
+        // Only the gateway has the key of the configured certificate, so the name doesn't matter.
         if self.configured.as_ref() == Some(certificate) {
             return Ok(ServerCertVerified::assertion());
         }

@@ -146,13 +146,18 @@ pub(super) fn initial_status(desired: &DesiredConfig) -> SupervisorStatus {
 }
 
 fn config_status(desired: &DesiredConfig) -> ConfigStatus {
-    let waiting = desired.wider_grants_waits.then(|| WIDER_GRANTS_KEY.to_owned());
+    let waiting = [
+        (WIDER_GRANTS_KEY, desired.wider_grants_waits),
+        ("http.auth.tokens", desired.tokens_wait),
+        ("roles", desired.roles_wait),
+    ];
+    let waiting = waiting.into_iter().filter(|(_, waits)| *waits).map(|(key, _)| key.to_owned());
     ConfigStatus {
         file: desired.started.file.clone(),
         since: desired.since,
         rejected: desired.rejected.clone(),
         needs_restart: desired.needs_restart.clone(),
-        pending_keys: waiting.into_iter().collect(),
+        pending_keys: waiting.collect(),
         stop_grace: desired.stop_grace,
     }
 }

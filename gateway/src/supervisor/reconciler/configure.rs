@@ -134,7 +134,32 @@ impl Reconciler {
         if changes.publish_now {
             self.publish_now();
         }
+        // New tokens get the new roles.
+        self.apply_tokens(config, policy, &mut changes);
         self.report_changes(changes, read, now);
+    }
+
+    /// Applies the static tokens, except for changes that have to wait.
+    fn apply_tokens(&mut self, config: &Config, policy: WiderGrantsPolicy, changes: &mut ConfigChanges) {
+        let desired = &mut self.desired;
+        if desired.started.http.delays_tokens(&config.http) {
+            return;
+        }
+        let mut tokens = config.http.tokens.clone();
+        let is_new = |token: &BearerToken| !desired.tokens.contains(token);
+        let waits = policy == WiderGrantsPolicy::Wait && tokens.iter().any(is_new);
+        if waits {
+            tokens.retain(|token| !is_new(token));
+        }
+        if waits && !desired.tokens_wait {
+            tracing::warn!("`http.auth.tokens` has new tokens, which wait for a reload request");
+        }
+        desired.tokens_wait = waits;
+        if desired.tokens != tokens {
+            changes.lines.extend(describe_tokens(&desired.tokens, &tokens));
+            desired.tokens.clone_from(&tokens);
+            self.deps.tokens.send_replace(tokens);
+        }
     }
 
     /// Applies the keys outside of plugins' tables.
@@ -149,11 +174,11 @@ impl Reconciler {
         let needs_restart = desired.started.needs_restart(config);
         for key in needs_restart.iter().filter(|key| !desired.needs_restart.contains(key)) {
             let stays = match key.as_str() {
-                "http.auth.issuers" => "the earlier issuers stay in use",
+                "http.auth.issuers" => "the current issuers stay in use",
                 "http.auth.tokens" => "no static token is accepted", // see `HttpConfig::changed_keys`
-                "http.tls" if desired.started.http.tls.is_some() => "TLS as before stays in use",
+                "http.tls" if desired.started.http.tls.is_some() => "the current TLS settings stay in use",
                 "http.tls" => "plain HTTP stays in use",
-                _ => "the earlier value stays in use",
+                _ => "the current value stays in use",
             };
             tracing::warn!("`{key}` changed and needs a restart; until then, {stays}");
             changes.needs_restart.push(format!("`{key}`"));
@@ -178,12 +203,6 @@ impl Reconciler {
             changes.lines.push("`gateway.wider_grants`".to_owned());
         }
         desired.wider_grants = wider_grants;
-        let tokens = &config.http.tokens;
-        if desired.tokens != *tokens && !desired.needs_restart.iter().any(|key| key == "http.auth.tokens") {
-            changes.lines.extend(describe_tokens(&desired.tokens, tokens));
-            desired.tokens.clone_from(tokens);
-            self.deps.tokens.send_replace(tokens.clone());
-        }
         let have_same_roles = match (&desired.roles, &config.roles) {
             (Some(before), Some(now)) => before.is_equivalent_to(now),
             (None, None) => true,

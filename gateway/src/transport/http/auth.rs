@@ -39,7 +39,7 @@ pub(super) struct TokenValidity {
 }
 
 impl TokenValidity {
-    /// Waits until the token isn't valid any more.
+    /// Waits until the token is no longer valid.
     pub(super) async fn ended(self) {
         let expired = async {
             match self.expires_at {
@@ -59,9 +59,9 @@ impl TokenValidity {
         request: impl Future<Output = T>,
     ) -> Result<T, Rejection> {
         tokio::select! {
-            biased;
-            output = request => Ok(output),
+            biased; // a token can be revoked while the body is awaited
             () = revoked(self.revocation.as_ref()) => Err(Rejection::InvalidToken(TokenProblem::Unknown)),
+            output = request => Ok(output),
         }
     }
 }

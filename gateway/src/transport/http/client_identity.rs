@@ -2,7 +2,7 @@
 //!
 //! A caller's name is the first alternative name of its certificate (host name, URI or e-mail address). The subject isn't
 //! used: it has no defined form as text, its common name says nothing about its type, and certificates of workloads
-//! (SPIFFE) leave it empty.
+//! (SPIFFE) can leave it empty.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

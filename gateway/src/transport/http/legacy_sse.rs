@@ -73,7 +73,7 @@ impl Endpoint {
         if head.method == Method::OPTIONS {
             return Ok(origin::preflight_response(head, MESSAGES_METHODS));
         }
-        let RequestCaller { caller, .. } = self.caller(head).await?;
+        let RequestCaller { caller, validity } = self.caller(head).await?;
         let principal = caller.principal();
         if head.method != Method::POST {
             return Err(Rejection::Method(MESSAGES_METHODS));
@@ -95,17 +95,18 @@ impl Endpoint {
             }
         };
         tap.received(&body);
-        let reply = if body.len() > MAX_INLINE_BYTES {
-            let (server, id) = (Arc::clone(&self.server), id.to_owned());
-            let owner = caller.clone();
-            background::spawn(
-                &owner,
-                async move { server.post_legacy_message(&caller, &id, &body, memory).await },
-            )
-            .await
-        } else {
-            self.server.post_legacy_message(&caller, id, &body, memory).await
-        };
-        Ok(self.respond(reply, ResponseFormat::Json, &tap))
+        let reply = validity.while_not_revoked(async {
+            if body.len() > MAX_INLINE_BYTES {
+                let (server, id) = (Arc::clone(&self.server), id.to_owned());
+                let owner = caller.clone();
+                background::spawn(&owner, async move {
+                    server.post_legacy_message(&caller, &id, &body, memory).await
+                })
+                .await
+            } else {
+                self.server.post_legacy_message(&caller, id, &body, memory).await
+            }
+        });
+        Ok(self.respond(reply.await?, ResponseFormat::Json, &tap))
     }
 }

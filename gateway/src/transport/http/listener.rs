@@ -161,7 +161,7 @@ impl HttpListener {
     }
 }
 
-/// What all connections of a listener share.
+/// The common state of a listener's connections.
 #[derive(Debug, Clone)]
 struct ListenerService {
     router: Router,

@@ -110,7 +110,7 @@ impl ConnectionTls {
         match stream.peek(&mut first).await {
             // A handshake starts with a control character, and a request with its method.
             Ok(1) if first[0].is_ascii_uppercase() => {
-                self.refused.log(client, "the request isn't encrypted, so the client must use https");
+                self.refused.log(client, "the client sent plain HTTP; it must use https");
                 refuse_plain_http(&mut stream).await;
                 return None;
             }

@@ -54,7 +54,7 @@ const FORBIDDEN_GRANTS: [(&str, &[&str], &str); 11] = [
     ("..", &["ro", "rw"], "the configuration"),
     ("own", &["ro", "rw"], "the plugins' state"),
     ("own/state", &["ro", "rw"], "the plugins' state"),
-    ("own/cache", &["rw"], "the cache of compiled code"),
+    ("own/cache", &["ro", "rw"], "the cache of compiled code"),
     ("plugins", &["rw"], "the component of the plugin `neighbour`"),
     ("notes/to-plugins", &["rw"], "the component of the plugin `neighbour`"),
     ("keys", &["ro", "rw"], "the secret file `key`"),
@@ -104,7 +104,7 @@ fn rejects_a_grant_with_a_hard_link_to_state_or_cache() {
         ("own/state/state.sqlite3", &["ro", "rw"][..], "`state.sqlite3` of the plugins' state"),
         ("own/state/state.sqlite3-wal", &["ro", "rw"], "`state.sqlite3-wal` of the plugins' state"),
         ("own/state/state.sqlite3-shm", &["ro", "rw"], "`state.sqlite3-shm` of the plugins' state"),
-        ("own/cache/a.cwasm", &["rw"], "`a.cwasm` of the cache of compiled code"),
+        ("own/cache/a.cwasm", &["ro", "rw"], "`a.cwasm` of the cache of compiled code"),
     ] {
         let workspace = workspace("");
         workspace.write(file, "");

@@ -1,4 +1,4 @@
-//! Files that are known, and those that aren't any more.
+//! Known files, and files that are no longer known.
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt as _;

@@ -186,13 +186,13 @@ async fn an_instance_that_is_kept_while_a_call_starts_to_wait_is_evicted() {
 
 /// Otherwise all other callers would wait behind it.
 #[tokio::test(start_paused = true)]
-async fn a_caller_that_holds_nothing_does_not_wait_for_the_memory_of_earlier_calls() {
+async fn a_caller_without_memory_does_not_wait_for_a_typical_amount() {
     let (memory, _) = memory(80 * MIB);
     let typical = Arc::new(TypicalMemory(AtomicU64::new(30 * MIB)));
     let ann = named("ann");
     let mut of_ann = vec![memory.admit(&ann, &typical, soon()).await.unwrap()];
     of_ann.push(memory.admit(&ann, &typical, soon()).await.unwrap());
-    assert!(memory.admit(&ann, &typical, soon()).await.is_none(), "she has what she may have");
+    assert!(memory.admit(&ann, &typical, soon()).await.is_none(), "she has used up her share");
     let mut of_ben = memory.admit(&named("ben"), &typical, soon()).now_or_never().flatten().unwrap();
     assert!(of_ben.grow(9 * MIB));
 }

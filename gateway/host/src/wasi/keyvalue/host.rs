@@ -124,7 +124,7 @@ impl kv_store::Host for KeyValueView<'_> {
             StoreAccess::TooMany => {
                 audit.report_derived_limit(
                     "callers' stores",
-                    "was called by more callers than can have state in memory",
+                    "has more callers than can keep state in memory",
                     "set `state` in `[gateway]` to store it on disk",
                 );
                 let message = "too many callers have state in memory; the operator can store it on disk";

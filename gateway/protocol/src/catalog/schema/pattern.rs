@@ -42,7 +42,7 @@ pub(super) fn pattern_places(pattern: &str) -> u64 {
 pub(super) fn compiled_size(pattern: &str) -> u64 {
     const COMPLEMENTS: [&str; 5] = ["[^", "\\S", "\\D", "\\W", "."];
     let bytes_per_place = if ["\\p", "\\P"].iter().any(|class| pattern.contains(class)) {
-        32 << 10 // hundreds of ranges of characters
+        64 << 10 // hundreds of ranges of characters
     } else if !pattern.is_ascii() || COMPLEMENTS.iter().any(|class| pattern.contains(class)) {
         1 << 10
     } else {

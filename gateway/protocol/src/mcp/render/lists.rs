@@ -35,7 +35,7 @@ impl ListedItems {
 }
 
 /// The callers that can get a result from a cache between client and gateway.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CacheScope {
     /// Shared: anyone may call the gateway.
     Public,

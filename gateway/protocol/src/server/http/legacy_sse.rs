@@ -100,6 +100,13 @@ impl LegacySseClients {
         self.lock().by_id.values().for_each(|client| client.connection.cancel_all());
     }
 
+    /// Cancels the requests of the clients of these principals.
+    pub(in crate::server) fn cancel_all_of(&self, principals: &[Principal]) {
+        let connected = self.lock();
+        let clients = connected.by_id.values().filter(|client| principals.contains(&client.principal));
+        clients.for_each(|client| client.connection.cancel_all());
+    }
+
     fn lock(&self) -> MutexGuard<'_, ConnectedClients> {
         self.connected.lock().unwrap_or_else(PoisonError::into_inner)
     }
