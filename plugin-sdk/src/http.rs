@@ -37,7 +37,7 @@
 //!
 //! // Without a grant:
 //! let refused = Client::<Weather>::new().call("forecast", json!({ "city": "Oslo" })).unwrap();
-//! assert!(refused.all_text().contains(r#"`http = ["https://weather.example"]`"#));
+//! assert!(refused.all_text().contains("GET https://weather.example isn't granted"));
 //! ```
 //!
 //! # Grants

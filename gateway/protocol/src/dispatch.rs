@@ -73,7 +73,7 @@ pub enum CompletionOwner<'a> {
 
 impl CompletionOwner<'_> {
     /// Its plugin.
-    pub(crate) fn plugin<'a>(self, view: &'a Catalog) -> Option<&'a Arc<CatalogPlugin>> {
+    pub(crate) fn plugin(self, view: &Catalog) -> Option<&Arc<CatalogPlugin>> {
         match self {
             Self::Prompt(name) => Some(view.prompt(name)?.plugin()),
             Self::Resource(text) => {

@@ -225,7 +225,7 @@ fn requests_without_tls_get_an_answer_and_one_log_line() {
         let _ = stream.read_to_end(&mut answer); // at most an alert, and then the connection is closed
         assert!(answer.len() < 16, "{answer:?}");
     }
-    http.wait_for_log("refused a TLS handshake: the request isn't encrypted");
+    http.wait_for_log("refused a TLS handshake: the client sent plain HTTP");
     let lines = http.log().matches("refused a TLS handshake").count();
     assert!(lines <= 5, "{lines} lines: {}", http.log());
     // The error contains the right URL.

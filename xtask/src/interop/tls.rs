@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, KeyUsagePurpose};
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+};
 
 use super::{CLIENTS_CONFIG, REPLACED_PLUGIN_VARIABLE, replaced_plugin};
 use crate::project::Project;
@@ -29,6 +31,9 @@ impl TlsGateway {
         fs::create_dir_all(&directory).with_context(|| format!("can't create `{}`", directory.display()))?;
         let mut params = CertificateParams::new([])?;
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        // A certificate with the same name as its issuer would count as self-signed.
+        params.distinguished_name = DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, "a test authority");
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
         let authority_key = KeyPair::generate()?;
         let authority_certificate = params.self_signed(&authority_key)?.pem();

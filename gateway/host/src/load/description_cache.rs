@@ -152,7 +152,7 @@ fn create_salt(cache: &CodeCache) -> io::Result<[u8; SALT_BYTES]> {
     File::open("/dev/urandom")?.read_exact(&mut salt)?;
     let dir = cache.dir();
     let unfinished =
-        format!("{SALT_NAME}{EXTENSION}.{:016x}{UNFINISHED_EXTENSION}", RandomState::new().hash_one(&salt));
+        format!("{SALT_NAME}{EXTENSION}.{:016x}{UNFINISHED_EXTENSION}", RandomState::new().hash_one(salt));
     dir.create_file(&unfinished)?.write_all(&salt)?;
     dir.rename(&unfinished, SALT_NAME)?;
     read_salt(cache)
