@@ -54,9 +54,7 @@ impl LoadedConfig {
         finish(&mut self.problems, &mut self.config);
         self
     }
-}
 
-impl LoadedConfig {
     /// The result with this problem, if there is one. An error rejects the configuration.
     #[must_use]
     pub fn with_problem(mut self, problem: Option<Diagnostic>) -> Self {

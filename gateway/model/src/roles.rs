@@ -306,6 +306,16 @@ impl AccessRoles {
         };
         self.0.len() == other.0.len() && self.0.iter().zip(&other.0).all(are_same)
     }
+
+    /// The same for configurations in which there can be no roles.
+    #[must_use]
+    pub fn are_equivalent(a: Option<&Arc<Self>>, b: Option<&Arc<Self>>) -> bool {
+        match (a, b) {
+            (Some(a), Some(b)) => a.is_equivalent_to(b),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        }
+    }
 }
 
 impl VisibleItems {

@@ -62,7 +62,7 @@ impl Peers {
     }
 }
 
-/// What was installed; a failure leaves the server out.
+/// The installed packages. If installing fails, the server is left out with a note.
 fn or_note<T>(server: &str, installed: Result<Result<T, MissingTool>>) -> Option<T> {
     let reason = match installed {
         Ok(Ok(installed)) => return Some(installed),

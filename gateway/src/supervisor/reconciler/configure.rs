@@ -9,6 +9,7 @@ use moongate_config::{
     render_diagnostics,
 };
 use moongate_model::names::PluginId;
+use moongate_model::roles::AccessRoles;
 use tokio::time::Instant;
 
 use crate::supervisor::check::{CheckCause, CheckRequest};
@@ -203,12 +204,8 @@ impl Reconciler {
             changes.lines.push("`gateway.wider_grants`".to_owned());
         }
         desired.wider_grants = wider_grants;
-        let have_same_roles = match (&desired.roles, &config.roles) {
-            (Some(before), Some(now)) => before.is_equivalent_to(now),
-            (None, None) => true,
-            (Some(_), None) | (None, Some(_)) => false,
-        };
-        // Whether other roles show more or less depends on the caller, so all changes count as wider grants.
+        let have_same_roles = AccessRoles::are_equivalent(desired.roles.as_ref(), config.roles.as_ref());
+        // A change of roles can show more to one caller and less to another, so it always counts as a wider grant.
         let roles_wait = !have_same_roles && policy == WiderGrantsPolicy::Wait;
         if roles_wait && !desired.roles_wait {
             tracing::warn!("`roles` changed; the change waits for a reload request");

@@ -71,12 +71,7 @@ fn candidate(versions: &[(VersionChoice, &LoadedPlugin)]) -> Option<CatalogCandi
 /// True if clients and calls see no difference.
 fn is_same(a: &Catalog, b: &Catalog) -> bool {
     let mut pairs = a.plugins().iter().zip(b.plugins());
-    let have_same_roles = match (a.roles(), b.roles()) {
-        (Some(a), Some(b)) => a.is_equivalent_to(b),
-        (None, None) => true,
-        (Some(_), None) | (None, Some(_)) => false,
-    };
-    have_same_roles
+    AccessRoles::are_equivalent(a.roles(), b.roles())
         && a.plugins().len() == b.plugins().len()
         && pairs.all(|(a, b)| Arc::ptr_eq(a.plugin(), b.plugin()) && a.policy().is_equivalent_to(b.policy()))
 }
