@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use moongate_config::PluginConfig;
 use moongate_model::names::Digest;
+use moongate_system::background::reduce_thread_priority;
 use moongate_system::blocking::PluginBlockingLimiters;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
@@ -169,10 +170,8 @@ async fn in_background<T: Send + 'static>(
     std::thread::Builder::new()
         .name(name.to_owned())
         .spawn(move || {
-            // On Linux, niceness belongs to the thread; elsewhere, to the process.
-            #[cfg(target_os = "linux")]
             if priority == CompilePriority::Low {
-                let _ = rustix::process::nice(10);
+                reduce_thread_priority();
             }
             let _ = done.send(work());
         })

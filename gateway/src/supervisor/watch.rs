@@ -17,6 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use moongate_config::WatchConfig;
+use moongate_system::background::reduce_thread_priority;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
@@ -144,6 +145,7 @@ impl Drop for WatchThread {
 
 /// Watches until it is stopped or the receiver of its events is dropped.
 fn run_thread(server: &WatchServer, system: Arc<dyn System>, since: SystemTime) {
+    reduce_thread_priority(); // a start with many plugins has more important work
     let WatchServer { mailbox, events } = server;
     let mut watcher = FileWatcher::new(Arc::clone(mailbox), system, since);
     let watch = || {

@@ -27,8 +27,9 @@ mod turns;
 pub use self::turns::WorkOwner;
 
 /// The lowest priority that the system has for ordinary threads.
-#[cfg(target_os = "linux")]
 const LOWEST_PRIORITY: i32 = 19;
+/// The priority of work that must not wait for idle processors.
+const LOW_PRIORITY: i32 = 10;
 
 /// The runtime and owner of work on the pool.
 #[derive(Debug)]
@@ -122,8 +123,19 @@ impl ReadyQueue {
 
 /// Gives this thread the lowest priority for the rest of its life. Only Linux has priorities of threads.
 pub fn lower_thread_priority() {
+    add_niceness(LOWEST_PRIORITY);
+}
+
+/// Gives this thread a low priority for the rest of its life. It still gets a tenth of a busy processor.
+pub fn reduce_thread_priority() {
+    add_niceness(LOW_PRIORITY);
+}
+
+/// On Linux, niceness belongs to the thread; elsewhere, to the process.
+#[cfg_attr(not(target_os = "linux"), expect(unused_variables, reason = "see above"))]
+fn add_niceness(niceness: i32) {
     #[cfg(target_os = "linux")]
-    let _ = rustix::process::nice(LOWEST_PRIORITY);
+    let _ = rustix::process::nice(niceness);
 }
 
 /// A future that can continue on the background pool. If it is dropped there, its present poll ends first.

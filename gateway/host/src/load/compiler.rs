@@ -20,6 +20,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use moongate_config::{LimitKey, Limits};
 use moongate_model::names::Digest;
+use moongate_system::background::reduce_thread_priority;
 use rustix::process::{Resource, Rlimit, Signal};
 use wasmtime::Engine;
 
@@ -124,13 +125,11 @@ impl CompileJob {
         let mut component = Vec::new();
         io::stdin().lock().read_to_end(&mut component)?;
         #[cfg(target_os = "linux")]
-        {
-            if self.cache.is_none() {
-                rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-            }
-            if self.priority == CompilePriority::Low {
-                let _ = rustix::process::nice(10);
-            }
+        if self.cache.is_none() {
+            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        }
+        if self.priority == CompilePriority::Low {
+            reduce_thread_priority();
         }
         self.limits.apply()?;
         let engine = engine::compile_only(self.priority == CompilePriority::Normal)?;
