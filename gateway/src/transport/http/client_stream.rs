@@ -27,6 +27,10 @@ const MIN_BYTES_PER_SECOND: u32 = 16 * 1024;
 /// connection keeps up to 128 KiB. With this, it keeps at most 32 KiB.
 const MAX_READ_BYTES: usize = 8 * 1024;
 
+/// The maximum number of bytes to write before other requests get their turn. The system copies them within the call,
+/// which takes a millisecond for some megabytes.
+const MAX_WRITE_BYTES: usize = 128 * 1024;
+
 /// A connection with time limits on writes.
 pub(super) struct ClientStream<S> {
     stream: S,
@@ -34,6 +38,8 @@ pub(super) struct ClientStream<S> {
     unread: UnreadTime,
     /// Set while a write waits for the client.
     timeout: Option<Pin<Box<Sleep>>>,
+    /// True if the last write was so large that others come before the next one.
+    yields: bool,
 }
 
 /// The time for which bytes waited for the client, minus the time that the minimum rate allows for what it read since.
@@ -74,7 +80,16 @@ impl UnreadTime {
 
 impl<S> ClientStream<S> {
     pub(super) fn new(stream: S, handle: ConnectionHandle) -> Self {
-        Self { stream, handle, unread: UnreadTime::new(), timeout: None }
+        Self { stream, handle, unread: UnreadTime::new(), timeout: None, yields: false }
+    }
+
+    /// Waits until others have had their turn, if the last write was large.
+    fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if !std::mem::take(&mut self.yields) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
     }
 
     /// Limits the time for which writes return `Pending`.
@@ -83,6 +98,7 @@ impl<S> ClientStream<S> {
         context: &mut Context<'_>,
         written: Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
+        self.yields = matches!(written, Poll::Ready(Ok(bytes)) if bytes >= MAX_WRITE_BYTES / 2);
         if let Poll::Ready(result) = written {
             self.timeout = None;
             self.unread.progress(Instant::now(), *result.as_ref().unwrap_or(&0));
@@ -94,6 +110,16 @@ impl<S> ClientStream<S> {
         ready!(timeout.as_mut().poll(context));
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client reads the response too slowly")))
     }
+}
+
+/// The number of the first parts that have at most `max` bytes together.
+fn parts_within(max: usize, parts: &[io::IoSlice<'_>]) -> usize {
+    let mut total = 0;
+    let fits = |part: &&io::IoSlice<'_>| {
+        total += part.len();
+        total <= max
+    };
+    parts.iter().take_while(fits).count()
 }
 
 /// Reads at most [`MAX_READ_BYTES`], and returns their number.
@@ -133,7 +159,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ClientStream<S> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        ready!(self.poll_turn(context));
+        let part = &bytes[..bytes.len().min(MAX_WRITE_BYTES)];
+        let written = Pin::new(&mut self.stream).poll_write(context, part);
         self.limit(context, written)
     }
 
@@ -142,7 +170,14 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ClientStream<S> {
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
+        ready!(self.poll_turn(context));
+        let stream = Pin::new(&mut self.stream);
+        let written = match parts {
+            [first, ..] if first.len() > MAX_WRITE_BYTES => {
+                stream.poll_write(context, &first[..MAX_WRITE_BYTES])
+            }
+            _ => stream.poll_write_vectored(context, &parts[..parts_within(MAX_WRITE_BYTES, parts)]),
+        };
         self.limit(context, written)
     }
 

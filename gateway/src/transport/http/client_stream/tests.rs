@@ -1,5 +1,6 @@
 //! Clients that read slowly or not at all, over in-memory streams.
 
+use std::future::poll_fn;
 use std::net::{IpAddr, Ipv4Addr};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
@@ -97,5 +98,41 @@ async fn streams_with_rare_events_stay_open() {
         reader.await;
         let (result, _) = writer.await.unwrap();
         assert!(result.is_ok(), "{result:?}");
+    }
+}
+
+#[tokio::test]
+async fn large_responses_give_others_a_turn_after_each_part() {
+    let slot = ConnectionLimiter::new(0).acquire(IpAddr::V4(Ipv4Addr::LOCALHOST)).await;
+    for (size, expected) in [(100, 1), (MAX_WRITE_BYTES, 1), (40 * MAX_WRITE_BYTES, 40)] {
+        for is_vectored in [false, true] {
+            let mut stream = ClientStream::new(tokio::io::sink(), slot.handle());
+            let bytes = vec![0; size];
+            let mut written = 0;
+            let mut turns = 1;
+            poll_fn(|context| {
+                while written < size {
+                    let rest = &bytes[written..];
+                    let (first, second) = rest.split_at(rest.len() / 3);
+                    let stream = Pin::new(&mut stream);
+                    let wrote = match is_vectored {
+                        true => {
+                            let parts = [io::IoSlice::new(first), io::IoSlice::new(second)];
+                            stream.poll_write_vectored(context, &parts)
+                        }
+                        false => stream.poll_write(context, rest),
+                    };
+                    let Poll::Ready(wrote) = wrote else {
+                        turns += 1;
+                        return Poll::Pending;
+                    };
+                    written += wrote.unwrap();
+                }
+                Poll::Ready(())
+            })
+            .await;
+            assert_eq!(written, size);
+            assert!((expected..=2 * expected).contains(&turns), "{size} {is_vectored}: {turns}");
+        }
     }
 }
