@@ -25,6 +25,8 @@ use super::NEW_ENTRY_BYTES;
 
 /// The maximum number of entries that are measured.
 const MAX_MEASURED_ENTRIES: usize = 1_000_000;
+/// The maximum size of the paths of directories that wait to be measured, in bytes. A plugin chooses their lengths.
+const MAX_WAITING_BYTES: usize = 4 << 20;
 /// The minimum time between two measurements.
 const MEASURING_PAUSE: Duration = Duration::from_secs(1);
 /// The pause after a measurement, as a multiple of its duration.
@@ -228,12 +230,14 @@ pub(super) fn entry_size(metadata: &cap_primitives::fs::Metadata) -> u64 {
 /// The size of everything in the directories, or at least `enough`, if that is less.
 ///
 /// # Errors
-/// A directory can't be read, or there are too many entries.
+/// A directory can't be read, or there are too many entries, or too many directories.
 fn content_size(directories: &[PathBuf], enough: u64, max_entries: usize) -> io::Result<u64> {
     let mut size: u64 = 0;
     let mut entries = 0;
     let mut waiting: Vec<PathBuf> = directories.to_vec();
+    let mut waiting_bytes = 0;
     while let Some(directory) = waiting.pop() {
+        waiting_bytes = usize::saturating_sub(waiting_bytes, directory.as_os_str().len());
         let Some(listing) = if_present(fs::read_dir(&directory))? else { continue };
         for entry in listing {
             entries += 1;
@@ -246,6 +250,10 @@ fn content_size(directories: &[PathBuf], enough: u64, max_entries: usize) -> io:
             if found.is_file() {
                 size = size.saturating_add(found.len());
             } else if found.is_dir() {
+                waiting_bytes += path.as_os_str().len();
+                if waiting_bytes > MAX_WAITING_BYTES {
+                    return Err(io::Error::other("too many directories"));
+                }
                 waiting.push(path);
             }
             if size >= enough {

@@ -37,6 +37,23 @@ fn measures_files_and_entries_without_following_links() {
 }
 
 #[test]
+fn directories_with_long_paths_are_not_collected_without_a_limit() {
+    let root = TempDir::new().unwrap();
+    let mut deepest = root.path().to_owned();
+    let name = "d".repeat(250);
+    while deepest.as_os_str().len() + name.len() < 3_900 {
+        deepest.push(&name);
+    }
+    let directories = MAX_WAITING_BYTES / deepest.as_os_str().len() + 10;
+    for number in 0..directories {
+        fs::create_dir_all(deepest.join(number.to_string())).unwrap();
+    }
+    assert_eq!(measured(root.path(), u64::MAX, MAX_MEASURED_ENTRIES), None);
+    fs::remove_dir_all(&deepest).unwrap();
+    assert!(measured(root.path(), u64::MAX, MAX_MEASURED_ENTRIES).is_some());
+}
+
+#[test]
 fn refuses_what_exceeds_the_limit_and_returns_what_failed() {
     let quota = DiskQuota::of_directory(100, Path::new("/"));
     quota.add(60).unwrap().keep();
