@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::caller::Caller;
 use crate::mcp::Feature;
-use crate::unread_responses::CountedMessage;
+use crate::unread_responses::{CountedMessage, UnreadResponses};
 
 use super::Session;
 
@@ -123,12 +123,15 @@ impl Session {
     /// Resumes a stream after an event. A notification stream that is no longer kept starts again, because the session
     /// knows which changes weren't sent to the client.
     ///
+    /// Kept events are counted in `unread` again until this reader has sent them.
+    ///
     /// # Errors
     /// The stream has ended and was read to its end, or it is unknown.
     pub fn resume(
         self: &Arc<Self>,
         last: &str,
         closes_at: Option<Instant>,
+        unread: &Arc<UnreadResponses>,
     ) -> Result<EventReader, ResumeError> {
         let id = EventId::parse(last).ok_or(ResumeError::Unknown)?;
         let place = if id.tag == self.streams.tag {
@@ -137,7 +140,11 @@ impl Session {
             ResumePoint::Unknown
         };
         match (place, id.kind) {
-            (ResumePoint::Open(kind), _) => Ok(self.reader(id.stream, id.event, kind, closes_at)),
+            (ResumePoint::Open(kind), _) => {
+                let mut reader = self.reader(id.stream, id.event, kind, closes_at);
+                reader.redelivered = Some(Arc::clone(unread));
+                Ok(reader)
+            }
             (ResumePoint::Ended, _) => Err(ResumeError::Ended),
             (ResumePoint::Unknown, StreamKind::Notifications) => Ok(self.open_notification_stream(closes_at)),
             (ResumePoint::Unknown, StreamKind::Response) => Err(ResumeError::Unknown),
@@ -165,7 +172,17 @@ impl Session {
     ) -> EventReader {
         let (reader, wake) = self.streams.store().attach(stream);
         let send_priming = self.greeting.revision.has(Feature::Priming);
-        EventReader { session: Arc::clone(self), stream, reader, after, kind, wake, send_priming, closes_at }
+        EventReader {
+            session: Arc::clone(self),
+            stream,
+            reader,
+            after,
+            kind,
+            wake,
+            send_priming,
+            closes_at,
+            redelivered: None,
+        }
     }
 }
 
@@ -211,6 +228,8 @@ pub struct EventReader {
     /// True until the priming event is sent.
     send_priming: bool,
     closes_at: Option<Instant>,
+    /// Counts events that were delivered before, or were kept without a reader. `None` for a stream's first reader.
+    redelivered: Option<Arc<UnreadResponses>>,
 }
 
 impl fmt::Debug for EventReader {
@@ -275,7 +294,13 @@ impl EventReader {
         if is_due && !store.is_finished(self.stream) {
             return NextEvent::End;
         }
-        store.take(self.stream, self.reader, self.after)
+        match (store.take(self.stream, self.reader, self.after), &self.redelivered) {
+            // If it doesn't fit now, the client can resume again after it has read other responses.
+            (NextEvent::Event(number, message), Some(unread)) => message
+                .reserved(unread, self.session.caller())
+                .map_or(NextEvent::End, |message| NextEvent::Event(number, message)),
+            (next, _) => next,
+        }
     }
 
     fn id(&self, event: u64) -> String {

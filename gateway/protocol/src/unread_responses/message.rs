@@ -29,7 +29,7 @@ impl CountedMessage {
         Self { text, unread }
     }
 
-    /// The same message, counted for `caller` unless it is small.
+    /// The same message, counted for `caller` unless it is small or already counted.
     ///
     /// # Errors
     /// The caller would hold too much.
@@ -38,7 +38,7 @@ impl CountedMessage {
         responses: &Arc<UnreadResponses>,
         caller: &Caller,
     ) -> Result<Self, ResponseTooLarge> {
-        if self.text.len() < MIN_COUNTED_BYTES {
+        if self.unread.is_some() || self.text.len() < MIN_COUNTED_BYTES {
             return Ok(self);
         }
         let unread = responses.reserve(caller, self.text.len())?;

@@ -38,7 +38,7 @@ impl Server {
         let closes_at = self.closes_at(&session);
         let resumed = match get.headers.get(LAST_EVENT_ID_HEADER) {
             Header::Absent | Header::Text("") => Ok(session.open_notification_stream(closes_at)),
-            Header::Text(last) => session.resume(last, closes_at),
+            Header::Text(last) => session.resume(last, closes_at, &self.unread_responses),
             Header::Invalid => Err(ResumeError::Unknown),
         };
         match resumed {

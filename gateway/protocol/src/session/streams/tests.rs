@@ -52,6 +52,10 @@ impl Client {
         self.updates.report(&uri);
     }
 
+    fn resume(&self, last: &str) -> Result<EventReader, ResumeError> {
+        self.session.resume(last, None, &UnreadResponses::unlimited())
+    }
+
     fn usage(&self) -> (usize, usize) {
         self.session.streams.store().usage()
     }
@@ -155,7 +159,7 @@ async fn resumes_exactly_after_the_last_event() {
                     under_way.clear();
                     let old = if dice.below(2) == 0 { reader.take() } else { None };
                     drop(old);
-                    match client.session.resume(last, None) {
+                    match client.resume(last) {
                         Ok(new) => {
                             if let Some(mut old) = reader.replace(new) {
                                 assert_eq!(all(&mut old), (vec![], true), "the newer one has replaced it");
@@ -215,7 +219,7 @@ async fn sends_each_notification_once_on_the_newest_stream() {
                 }
                 3 if !lost.is_empty() => {
                     let which = usize::try_from(dice.below(lost.len() as u64)).unwrap();
-                    readers.push(client.session.resume(&lost.remove(which), None).unwrap());
+                    readers.push(client.resume(&lost.remove(which)).unwrap());
                 }
                 _ => {
                     let newest = readers.len().saturating_sub(1);
@@ -245,7 +249,7 @@ async fn resends_lost_notifications() {
     assert_eq!(all(&mut reader), (vec![1], false));
     drop(reader);
     client.change(2);
-    let mut reader = client.session.resume(&place, None).unwrap();
+    let mut reader = client.resume(&place).unwrap();
     assert_eq!(all(&mut reader), (vec![1, 2], false));
     let mut second = client.session.open_notification_stream(None);
     client.change(3);
@@ -281,24 +285,20 @@ async fn unknown_events_resume_only_notification_streams() {
     let _others = bob.session.open_stream(None);
     send(&writer, 1);
     let (id, _) = read(now(&mut reader).unwrap().unwrap());
-    assert!(ann.session.resume(&id, None).is_ok());
+    assert!(ann.resume(&id).is_ok());
     for unknown in [&id.replace("p1-1", "p1-2"), &id.replace("p1-1", "p9-1"), "1", "_GET_stream_1"] {
-        assert_eq!(ann.session.resume(unknown, None).unwrap_err(), ResumeError::Unknown, "{unknown}");
+        assert_eq!(ann.resume(unknown).unwrap_err(), ResumeError::Unknown, "{unknown}");
     }
-    assert_eq!(
-        bob.session.resume(&id, None).unwrap_err(),
-        ResumeError::Unknown,
-        "it belongs to another session"
-    );
+    assert_eq!(bob.resume(&id).unwrap_err(), ResumeError::Unknown, "it belongs to another session");
     ann.change(1);
     let mut listening = ann.session.open_notification_stream(None);
     let (id, _) = read(now(&mut listening).unwrap().unwrap());
-    let mut others = bob.session.resume(&id, None).unwrap();
+    let mut others = bob.resume(&id).unwrap();
     assert_eq!(all(&mut others), (vec![], false), "no events of another session are sent");
     drop(listening);
     tokio::time::advance(UNREAD_STREAM_TTL).await;
     ann.change(2);
-    let mut listening = ann.session.resume(&id, None).unwrap();
+    let mut listening = ann.resume(&id).unwrap();
     assert_eq!(all(&mut listening), (vec![2], false), "removed, and started again");
 }
 
@@ -312,19 +312,19 @@ async fn ended_streams_expire() {
         drop(writer);
         if reads {
             assert_eq!(all(&mut reader), (vec![1], true));
-            assert_eq!(client.session.resume(&reader.id(1), None).unwrap_err(), ResumeError::Ended);
+            assert_eq!(client.resume(&reader.id(1)).unwrap_err(), ResumeError::Ended);
         }
         drop(reader);
         tokio::time::advance(kept - Duration::from_secs(1)).await;
         client.session.streams.store().evict();
-        let mut again = client.session.resume(&start, None).unwrap();
+        let mut again = client.resume(&start).unwrap();
         if reads {
             assert_eq!(all(&mut again), (vec![1], true));
         }
         drop(again);
         tokio::time::advance(kept).await;
         client.session.streams.store().evict();
-        assert_eq!(client.session.resume(&start, None).unwrap_err(), ResumeError::Unknown);
+        assert_eq!(client.resume(&start).unwrap_err(), ResumeError::Unknown);
         assert_eq!(client.usage(), (0, 0));
     }
 }
@@ -373,7 +373,7 @@ async fn a_reading_client_gets_every_notification() {
         let (numbers, _) = all(&mut reader);
         assert_eq!(numbers.last(), Some(&number));
     }
-    let mut again = client.session.resume(&start, None).unwrap();
+    let mut again = client.resume(&start).unwrap();
     let (numbers, _) = all(&mut again);
     assert_eq!(
         (numbers.len(), numbers[0], numbers[MAX_STREAM_EVENTS - 1]),
@@ -395,7 +395,7 @@ async fn delivered_notifications_are_evicted() {
     assert!(client.usage().1 < MAX_STREAM_EVENTS * 200, "{:?}", client.usage());
     drop(reader);
     client.change(1);
-    let (numbers, ended) = all(&mut client.session.resume(&first, None).unwrap());
+    let (numbers, ended) = all(&mut client.resume(&first).unwrap());
     assert_eq!(
         (numbers.len(), numbers.last(), ended),
         (MAX_STREAM_EVENTS + 1, Some(&1), false),
@@ -417,19 +417,22 @@ async fn limits_stream_memory_of_all_sessions() {
     let greeting = client.session.initialize_params().clone();
     let large = client.sessions.open(Caller::Named("ann".into()), greeting, listener).unwrap();
     let first = leave(&large, MAX_TOTAL_BYTES);
-    assert!(large.resume(&first, None).is_ok(), "one more fits");
+    assert!(large.resume(&first, None, &UnreadResponses::unlimited()).is_ok(), "one more fits");
     let kept = leave(&client.session, 10 * SESSION_SHARE_BYTES);
     assert_eq!(
-        large.resume(&first, None).unwrap_err(),
+        large.resume(&first, None, &UnreadResponses::unlimited()).unwrap_err(),
         ResumeError::Unknown,
         "the total is exceeded, so the caller with the larger part loses it"
     );
     assert_eq!(client.sessions.stream_memory.bytes(), 10 * SESSION_SHARE_BYTES);
     let second = leave(&large, MAX_TOTAL_BYTES);
-    assert_eq!(large.resume(&second, None).unwrap_err(), ResumeError::Unknown);
-    assert!(client.session.resume(&kept, None).is_ok(), "the other caller's streams stay");
+    assert_eq!(large.resume(&second, None, &UnreadResponses::unlimited()).unwrap_err(), ResumeError::Unknown);
+    assert!(client.resume(&kept).is_ok(), "the other caller's streams stay");
     let third = leave(&large, SESSION_SHARE_BYTES);
-    assert!(large.resume(&third, None).is_ok(), "and each session keeps its share");
+    assert!(
+        large.resume(&third, None, &UnreadResponses::unlimited()).is_ok(),
+        "and each session keeps its share"
+    );
     assert!(client.sessions.end(large.id(), &Principal::Named("ann".into())));
     drop(large);
     assert_eq!(client.sessions.stream_memory.bytes(), 10 * SESSION_SHARE_BYTES);
@@ -449,7 +452,7 @@ async fn streams_of_unused_sessions_expire() {
         assert_eq!(client.sessions.stream_memory.bytes(), kept);
         drop(listening);
     }
-    assert_eq!(client.session.resume(&start, None).unwrap_err(), ResumeError::Unknown);
+    assert_eq!(client.resume(&start).unwrap_err(), ResumeError::Unknown);
 }
 
 #[tokio::test(start_paused = true)]
@@ -462,7 +465,7 @@ async fn a_stream_closed_early_can_be_resumed() {
     assert_eq!(reader.next().await.map(read).unwrap().1, Some(1));
     assert_eq!(reader.next().await, None, "after a second");
     send(&writer, 2);
-    let mut again = client.session.resume(&first, soon()).unwrap();
+    let mut again = client.session.resume(&first, soon(), &UnreadResponses::unlimited()).unwrap();
     assert_eq!(all(&mut again), (vec![1, 2], false));
     tokio::time::advance(Duration::from_secs(2)).await;
     send(&writer, 3);
@@ -496,4 +499,35 @@ async fn an_open_stream_keeps_its_session() {
     assert!(client.sessions.find(id, &Principal::Anonymous).is_some(), "idle from the end of the stream on");
     tokio::time::advance(Duration::from_secs(60)).await;
     assert!(client.sessions.find(id, &Principal::Anonymous).is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_that_are_delivered_again_count_until_they_are_sent() {
+    const LARGE: usize = 100_000;
+    let client = client("2025-11-25");
+    let unread = UnreadResponses::new(8 * LARGE as u64);
+    let resume = |last: &str| client.session.resume(last, None, &unread).unwrap();
+    let (writer, mut first) = client.session.open_stream(None);
+    let Some(Some(SseEvent::Priming { id, .. })) = now(&mut first) else { panic!("the place comes first") };
+    writer.send(vec![b' '; LARGE].into());
+    drop(writer);
+    let mut unsent = Vec::new();
+    // Each connection takes the stream over, and its client doesn't read. While nobody else uses the budget, the caller
+    // can use up to seven eighths of it.
+    for _ in 0..7 {
+        let mut reader = resume(&id);
+        assert!(matches!(now(&mut reader), Some(Some(SseEvent::Priming { .. }))));
+        unsent.push(now(&mut reader));
+    }
+    let delivered = |event: &Option<Option<SseEvent>>| matches!(event, Some(Some(SseEvent::Message { .. })));
+    assert!(unsent.iter().all(delivered), "{unsent:?}");
+    assert_eq!(unread.used(), 7 * LARGE as u64);
+    let mut reader = resume(&id);
+    assert!(matches!(now(&mut reader), Some(Some(SseEvent::Priming { .. }))));
+    assert_eq!(now(&mut reader), Some(None), "the connection is closed");
+    unsent.clear();
+    assert_eq!(unread.used(), 0);
+    let mut reader = resume(&id);
+    assert!(matches!(now(&mut reader), Some(Some(SseEvent::Priming { .. }))));
+    assert!(delivered(&now(&mut reader)), "nothing is lost");
 }
