@@ -297,7 +297,7 @@ impl AccessTokenVerifier {
         };
         let now = self.clock.now();
         verified.check_time(now).map_err(AuthenticationError::Refused)?;
-        if !self.scopes.iter().all(|scope| verified.scopes.contains(scope)) {
+        if !self.scopes.iter().all(|scope| verified.subject.facts().scopes.contains(scope)) {
             return Err(AuthenticationError::InsufficientScope);
         }
         Ok(Authenticated {

@@ -24,8 +24,11 @@ const ID_TOKEN_CLAIMS: [&str; 3] = ["nonce", "at_hash", "c_hash"];
 /// The claims that no role can name: they differ in each token, or there are other conditions for them.
 const UNNAMED_CLAIMS: [&str; 8] = ["iss", "sub", "exp", "nbf", "iat", "jti", "scope", "scp"];
 
-/// The most memory that the claims of one token take for roles, in bytes: paths and values. Tokens are kept for a minute.
-const MAX_FLAT_CLAIMS_BYTES: usize = 32 * 1024;
+/// The most memory that the scopes and claims of one token take for roles, in bytes. Tokens are kept for a minute.
+const MAX_FACTS_BYTES: usize = 64 * 1024;
+
+/// The memory that a text takes in addition to its bytes.
+const TEXT_OVERHEAD_BYTES: usize = 48;
 
 /// The levels of nested claims that roles can name, such as `resource_access.CLIENT.roles`.
 const MAX_CLAIM_DEPTH: usize = 4;
@@ -52,7 +55,8 @@ pub(crate) struct ClaimRules {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct VerifiedToken {
     pub(crate) subject: Arc<TokenSubject>,
-    pub(crate) scopes: BTreeSet<String>,
+    /// The memory that its scopes and claims take, in bytes.
+    pub(crate) facts_bytes: usize,
     /// The time after which it isn't accepted any more, [`LEEWAY`] included.
     pub(crate) ends: SystemTime,
     /// The time from which it is accepted, without [`LEEWAY`].
@@ -63,7 +67,7 @@ impl VerifiedToken {
     /// A token without scopes.
     #[cfg(test)]
     pub(crate) fn fixed(subject: Arc<TokenSubject>, ends: SystemTime) -> Self {
-        Self { subject, scopes: BTreeSet::new(), ends, starts: None }
+        Self { subject, facts_bytes: 0, ends, starts: None }
     }
 
     /// # Errors
@@ -141,12 +145,11 @@ impl ClaimRules {
         }
         let ends = time(claims, "exp")?.ok_or(TokenProblem::NoExpiry)? + LEEWAY;
         let starts = time(claims, "nbf")?;
-        let scopes = scopes(claims);
-        let claims_by_path = flat_claims(claims).ok_or(TokenProblem::TooLong)?;
-        let facts = TokenFacts { scopes: scopes.clone(), claims: claims_by_path };
+        let mut memory = FactsMemory { free: MAX_FACTS_BYTES };
+        let facts = facts(claims, &mut memory).ok_or(TokenProblem::TooLong)?;
         Ok(VerifiedToken {
             subject: Arc::new(self.subject(claims, subject).with_facts(facts)),
-            scopes,
+            facts_bytes: MAX_FACTS_BYTES - memory.free,
             ends,
             starts,
         })
@@ -186,29 +189,54 @@ fn audiences(claims: &Map<String, Value>) -> impl Iterator<Item = &str> {
     strings(claims.get("aud"))
 }
 
+/// The memory that is left for the facts of a token.
+struct FactsMemory {
+    free: usize,
+}
+
+impl FactsMemory {
+    /// `None` if no memory is left for this text.
+    fn take(&mut self, text: &str) -> Option<()> {
+        self.free = self.free.checked_sub(text.len() + TEXT_OVERHEAD_BYTES)?;
+        Some(())
+    }
+}
+
+/// The facts that roles depend on. `None` if they take too much memory.
+fn facts(claims: &Map<String, Value>, memory: &mut FactsMemory) -> Option<TokenFacts> {
+    Some(TokenFacts { scopes: scopes(claims, memory)?, claims: flat_claims(claims, memory)? })
+}
+
 /// The scopes in `scope`, or in `scp` as Okta and Entra ID send them.
-fn scopes(claims: &Map<String, Value>) -> BTreeSet<String> {
+fn scopes(claims: &Map<String, Value>, memory: &mut FactsMemory) -> Option<BTreeSet<String>> {
     let all = strings(claims.get("scope")).chain(strings(claims.get("scp")));
-    all.flat_map(str::split_ascii_whitespace).map(str::to_owned).collect()
+    let mut scopes = BTreeSet::new();
+    for scope in all.flat_map(str::split_ascii_whitespace) {
+        memory.take(scope)?;
+        scopes.insert(scope.to_owned());
+    }
+    Some(scopes)
 }
 
 /// The claims that roles can name: strings, numbers and booleans, alone, in arrays, or nested in objects. A claim whose
-/// own name contains a `.` takes precedence over a nested one. `None` if they take too much memory.
-fn flat_claims(claims: &Map<String, Value>) -> Option<BTreeMap<String, Vec<String>>> {
+/// own name contains a `.` takes precedence over a nested one.
+fn flat_claims(
+    claims: &Map<String, Value>,
+    memory: &mut FactsMemory,
+) -> Option<BTreeMap<String, Vec<String>>> {
     let mut flat = BTreeMap::new();
-    let mut free = MAX_FLAT_CLAIMS_BYTES;
     let mut level: Vec<(String, &Map<String, Value>)> = vec![(String::new(), claims)];
     for _ in 0..MAX_CLAIM_DEPTH {
         let mut below = Vec::new();
         for (prefix, object) in level {
             for (name, value) in object {
                 let path = format!("{prefix}{name}");
-                free = free.checked_sub(path.len())?;
+                memory.take(&path)?;
                 if let Some(object) = value.as_object() {
                     below.push((format!("{path}."), object));
                 } else if !UNNAMED_CLAIMS.contains(&path.as_str()) {
                     let values = texts(value);
-                    free = free.checked_sub(values.iter().map(String::len).sum())?;
+                    values.iter().try_for_each(|value| memory.take(value))?;
                     flat.entry(path).or_insert(values);
                 }
             }
@@ -218,7 +246,6 @@ fn flat_claims(claims: &Map<String, Value>) -> Option<BTreeMap<String, Vec<Strin
     Some(flat)
 }
 
-/// A value, or the values of an array, as text.
 fn texts(value: &Value) -> Vec<String> {
     let text = |value: &Value| match value {
         Value::String(text) => Some(text.clone()),

@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, FutureExt as _, Shared};
 use moongate_config::{IssuerConfig, KeyLocation};
 use moongate_system::blocking::BlockingLimiter;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use url::Url;
 
 use crate::authenticator::{AuthenticationError, TokenProblem};
@@ -30,6 +30,9 @@ const MIN_RETRY_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The number of threads that read a key file.
 const KEY_FILE_THREADS: usize = 1;
+
+/// The time for which a token whose key is known waits for newer keys.
+const MAX_REFRESH_WAIT: Duration = Duration::from_millis(500);
 
 /// The time limit for reading a key file.
 const KEY_FILE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -62,6 +65,8 @@ type KeyFetch = Shared<BoxFuture<'static, ()>>;
 /// The next step to find a key.
 enum KeyLookup {
     Use(Arc<VerificationKeys>),
+    /// The key is known, but it is time to fetch it again.
+    WaitBriefly(KeyFetch),
     Wait(KeyFetch),
     Fail(AuthenticationError),
 }
@@ -96,6 +101,7 @@ impl KeySource {
             match next {
                 KeyLookup::Use(keys) => return Ok(keys),
                 KeyLookup::Fail(error) => return Err(error),
+                KeyLookup::WaitBriefly(fetch) => drop(timeout(MAX_REFRESH_WAIT, fetch).await),
                 KeyLookup::Wait(fetch) => fetch.await,
             }
             may_wait = false;
@@ -115,7 +121,7 @@ impl KeySource {
                     let is_reachable = state.failed.is_none();
                     let fetch = self.fetch(&mut state);
                     if is_reachable && may_wait {
-                        return KeyLookup::Wait(fetch);
+                        return KeyLookup::WaitBriefly(fetch);
                     }
                 }
                 KeyLookup::Use(Arc::clone(keys))
@@ -199,7 +205,7 @@ impl KeySource {
     async fn read_file(&self, path: PathBuf) -> Result<Vec<u8>, IssuerRequestError> {
         let shown = path.display().to_string();
         let failed = |reason: &dyn std::fmt::Display| IssuerRequestError::new(format!("{shown}: {reason}"));
-        match tokio::time::timeout(KEY_FILE_TIMEOUT, self.files.run(move || read_small_file(&path))).await {
+        match timeout(KEY_FILE_TIMEOUT, self.files.run(move || read_small_file(&path))).await {
             Ok(Ok(Ok(content))) => Ok(content),
             Ok(Ok(Err(error))) => Err(failed(&error)),
             Ok(Err(_)) | Err(_) => Err(failed(&"the file system doesn't respond")),

@@ -18,9 +18,19 @@ const MAX_TOKEN_AGE: Duration = Duration::from_secs(60);
 /// The maximum number of tokens.
 const MAX_TOKENS: usize = 4096;
 
+/// The maximum size of the scopes and claims of all tokens, in bytes.
+const MAX_FACTS_BYTES: usize = 16 << 20;
+
 /// Verified tokens.
 #[derive(Debug, Default)]
-pub(crate) struct TokenCache(Mutex<HashMap<Digest, CachedToken>>);
+pub(crate) struct TokenCache(Mutex<CachedTokens>);
+
+#[derive(Debug, Default)]
+struct CachedTokens {
+    tokens: HashMap<Digest, CachedToken>,
+    /// The size of their scopes and claims.
+    facts_bytes: usize,
+}
 
 #[derive(Debug)]
 struct CachedToken {
@@ -32,21 +42,38 @@ impl TokenCache {
     /// The token with this digest. The caller checks whether it has expired.
     pub(crate) fn get(&self, digest: &Digest) -> Option<VerifiedToken> {
         let tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let cached = tokens.get(digest)?;
+        let cached = tokens.tokens.get(digest)?;
         (cached.verified.elapsed() < MAX_TOKEN_AGE).then(|| cached.token.clone())
     }
 
     /// Keeps a token that was just verified.
     pub(crate) fn insert(&self, digest: Digest, token: VerifiedToken) {
         let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if tokens.len() >= MAX_TOKENS {
-            tokens.retain(|_, cached| cached.verified.elapsed() < MAX_TOKEN_AGE);
+        if tokens.is_full() {
+            tokens.remove_expired();
         }
-        if tokens.len() >= MAX_TOKENS {
+        if tokens.is_full() {
             // Only holders of valid tokens get here. Verifying again is cheap, so there is no order to keep.
-            tokens.clear();
+            *tokens = CachedTokens::default();
         }
-        tokens.insert(digest, CachedToken { token, verified: Instant::now() });
+        tokens.facts_bytes += token.facts_bytes;
+        let before = tokens.tokens.insert(digest, CachedToken { token, verified: Instant::now() });
+        tokens.facts_bytes -= before.map_or(0, |before| before.token.facts_bytes);
+    }
+}
+
+impl CachedTokens {
+    fn is_full(&self) -> bool {
+        self.tokens.len() >= MAX_TOKENS || self.facts_bytes >= MAX_FACTS_BYTES
+    }
+
+    fn remove_expired(&mut self) {
+        let Self { tokens, facts_bytes } = self;
+        tokens.retain(|_, cached| {
+            let stays = cached.verified.elapsed() < MAX_TOKEN_AGE;
+            *facts_bytes -= if stays { 0 } else { cached.token.facts_bytes };
+            stays
+        });
     }
 }
 
@@ -81,7 +108,24 @@ mod tests {
         for number in 0..=MAX_TOKENS {
             cache.insert(Digest::of(&number.to_be_bytes()), token());
         }
-        assert!(cache.0.lock().unwrap().len() <= MAX_TOKENS);
+        assert!(cache.0.lock().unwrap().tokens.len() <= MAX_TOKENS);
         assert!(cache.get(&Digest::of(&MAX_TOKENS.to_be_bytes())).is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_size_of_scopes_and_claims_is_limited() {
+        let cache = TokenCache::default();
+        let size = 64 * 1024;
+        for number in 0..=MAX_FACTS_BYTES / size {
+            let mut token = token();
+            token.facts_bytes = size;
+            let digest = Digest::of(&number.to_be_bytes());
+            cache.insert(digest, token.clone());
+            cache.insert(digest, token); // counts once
+            assert!(cache.get(&digest).is_some());
+        }
+        let tokens = cache.0.lock().unwrap();
+        assert_eq!(tokens.facts_bytes, tokens.tokens.len() * size);
+        assert!(tokens.facts_bytes <= MAX_FACTS_BYTES, "{}", tokens.facts_bytes);
     }
 }

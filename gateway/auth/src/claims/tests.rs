@@ -111,11 +111,21 @@ fn tokens_for_other_purposes_are_refused() {
 
 #[test]
 fn scopes_come_from_either_claim() {
-    let scopes = |others| check(TokenType::AccessToken, others).unwrap().scopes;
+    let scopes = |others| check(TokenType::AccessToken, others).unwrap().subject.facts().scopes.clone();
     let expected = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
     assert_eq!(scopes(json!({})), expected(&["a", "b"]));
     assert_eq!(scopes(json!({ "scope": null, "scp": ["c", "d e"] })), expected(&["c", "d", "e"]));
     assert_eq!(scopes(json!({ "scope": "", "scp": 1 })), expected(&[]));
+}
+
+#[test]
+fn scopes_and_claims_of_a_token_have_a_common_limit() {
+    let many = |count: usize| (0..count).map(|number| format!("{number:036}")).collect::<Vec<_>>();
+    for (name, count) in [("groups", 700), ("scp", 700)] {
+        assert!(check(TokenType::AccessToken, json!({ name: many(count) })).is_ok(), "{name}");
+        let refused = check(TokenType::AccessToken, json!({ name: many(count + 100) }));
+        assert_eq!(refused, Err(TokenProblem::TooLong), "{name}");
+    }
 }
 
 #[test]

@@ -96,3 +96,15 @@ async fn an_issuer_that_comes_up_late_is_found_within_seconds() {
     tokio::time::advance(MIN_RETRY_INTERVAL).await;
     assert_eq!(issuer.find("a").await, Ok(()));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_issuer_delays_known_keys_only_briefly() {
+    let issuer = Issuer::new();
+    issuer.publish(&["a"]);
+    assert_eq!(issuer.find("a").await, Ok(()));
+    tokio::time::advance(MAX_KEY_AGE).await;
+    issuer.source.lock().running = Some(std::future::pending().boxed().shared());
+    let asked = Instant::now();
+    assert_eq!(issuer.find("a").await, Ok(()));
+    assert!(asked.elapsed() <= 2 * MAX_REFRESH_WAIT, "{:?}", asked.elapsed());
+}
