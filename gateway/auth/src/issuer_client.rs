@@ -6,7 +6,6 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -19,6 +18,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use moongate_config::is_secure_url;
 use moongate_model::text;
+use moongate_system::certificate_chain::client_config;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore};
@@ -141,9 +141,5 @@ fn tls_config(ca_file: Option<&Path>) -> ClientConfig {
     let _ = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     let bundle = ca_file.and_then(|file| fs::read(file).ok()).unwrap_or_default();
     let _ = roots.add_parsable_certificates(CertificateDer::pem_slice_iter(&bundle).filter_map(Result::ok));
-    ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .expect("ring supports the default versions of TLS")
-        .with_root_certificates(roots)
-        .with_no_client_auth()
+    client_config(roots)
 }

@@ -4,6 +4,8 @@
 pub mod background;
 // A limit on blocking work that can hang.
 pub mod blocking;
+// A limit on the certificate chains of TLS peers.
+pub mod certificate_chain;
 // A limit on log lines about events that others can cause.
 pub mod log_interval;
 // The memory that the process may use.

@@ -90,6 +90,29 @@ fn only_valid_certificates_can_call_and_name_the_caller() {
 }
 
 #[test]
+fn long_chains_are_refused_before_they_are_examined() {
+    let authority = TestAuthority::new();
+    let workspace = workspace(&authority.server(), &authority, "", "");
+    let http = Http::start(&workspace);
+    for version in [TlsVersion::Tls12, TlsVersion::Tls13] {
+        let client = |intermediates: usize| {
+            let mut own = authority.issue(vec![dns("ci.example.com")], Validity::Now);
+            own.certificate += &authority.certificate().repeat(intermediates);
+            TlsClient::new(authority.certificate(), version, Some(&own))
+        };
+        assert_eq!(name(&ask(&http, &client(6), &[]).unwrap()), "dns:ci.example.com");
+        assert!(ask(&http, &client(7), &[]).is_err());
+        // Names up to 20 KiB.
+        let names = (0..400)
+            .map(|number| dns(&format!("{number}.a-long-name-that-takes-some-fifty-bytes.example")))
+            .collect();
+        let own = authority.issue(names, Validity::Now);
+        assert!(ask(&http, &TlsClient::new(authority.certificate(), version, Some(&own)), &[]).is_err());
+    }
+    http.wait_for_log("refused a TLS handshake: ");
+}
+
+#[test]
 fn a_session_belongs_to_the_name_in_the_certificate() {
     let authority = TestAuthority::new();
     let workspace = workspace(&authority.server(), &authority, "", "");

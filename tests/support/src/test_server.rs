@@ -111,6 +111,15 @@ impl TestServer {
     /// If no port is free.
     #[must_use]
     pub fn start_tls(names: &[&str]) -> Self {
+        Self::start_tls_with_chain(names, 0)
+    }
+
+    /// The same with this many intermediate certificates.
+    ///
+    /// # Panics
+    /// As [`Self::start_tls`].
+    #[must_use]
+    pub fn start_tls_with_chain(names: &[&str], intermediates: usize) -> Self {
         let mut authority = CertificateParams::new([]).expect("no names");
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         authority.key_usages = vec![KeyUsagePurpose::KeyCertSign];
@@ -120,7 +129,8 @@ impl TestServer {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let own_key = KeyPair::generate().expect("a key");
         let own = CertificateParams::new(names).expect("names").signed_by(&own_key, &issuer);
-        let chain = vec![own.expect("a certificate").der().clone()];
+        let mut chain = vec![own.expect("a certificate").der().clone()];
+        chain.resize(1 + intermediates, certificate.der().clone());
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(own_key.serialize_der()));
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()

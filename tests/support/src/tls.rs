@@ -29,7 +29,7 @@ pub struct TestAuthority {
 /// A certificate and its key, in PEM.
 #[derive(Debug, Clone)]
 pub struct IssuedCertificate {
-    /// The certificate.
+    /// The certificate, and those of a chain that follow it.
     pub certificate: String,
     /// The key.
     pub key: String,
@@ -155,8 +155,8 @@ impl TlsClient {
         let config = match own {
             None => config.with_no_client_auth(),
             Some(own) => {
-                let chain =
-                    vec![CertificateDer::from_pem_slice(own.certificate.as_bytes()).expect("a certificate")];
+                let chain = CertificateDer::pem_slice_iter(own.certificate.as_bytes());
+                let chain = chain.collect::<Result<Vec<_>, _>>().expect("certificates");
                 let key = PrivateKeyDer::from_pem_slice(own.key.as_bytes()).expect("a key");
                 config.with_client_auth_cert(chain, key).expect("a key for the certificate")
             }

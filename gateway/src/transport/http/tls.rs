@@ -10,10 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use moongate_config::{ClientCertificatePolicy, TlsConfig};
+use moongate_system::certificate_chain::ShortChainVerifier;
 use moongate_system::log_interval::LogInterval;
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
 use rustls::sign::SingleCertAndKey;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -73,7 +75,8 @@ fn server_config(config: &TlsConfig) -> Arc<ServerConfig> {
                 ClientCertificatePolicy::Required => verifier,
                 ClientCertificatePolicy::Optional => verifier.allow_unauthenticated(),
             };
-            verifier.build().expect("the authority has a certificate")
+            let verifier = verifier.build().expect("the authority has a certificate");
+            ShortChainVerifier::<dyn ClientCertVerifier>::new(verifier)
         }
     };
     let server = ServerConfig::builder_with_provider(provider)

@@ -47,6 +47,20 @@ fn trusts_the_configured_ca_and_rejects_wrong_certificates() {
 }
 
 #[test]
+fn servers_with_long_chains_are_refused_before_they_are_examined() {
+    for (intermediates, is_trusted) in [(6, true), (7, false)] {
+        let remote = TestServer::start_tls_with_chain(&["127.0.0.1"], intermediates);
+        let workspace = trusting(&remote, &all_of(&remote));
+        let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+        if is_trusted {
+            assert_eq!(get(&mut stdio, &remote.url("/hello"))["body"], "hello");
+        } else {
+            assert_eq!(refused(&mut stdio, &remote.url("/hello")), "TlsCertificateError");
+        }
+    }
+}
+
+#[test]
 fn a_body_can_end_with_the_connection_but_not_be_truncated() {
     // The server never ends TLS before it closes a connection.
     for remote in [TestServer::start_tls(&["127.0.0.1"]), TestServer::start()] {

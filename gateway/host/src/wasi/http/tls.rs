@@ -6,9 +6,9 @@ use std::sync::{Arc, OnceLock};
 
 use moongate_config::HttpOrigin;
 use moongate_model::names::PluginId;
+use moongate_system::certificate_chain;
 use tokio::sync::watch;
 use tokio_rustls::rustls::client::Resumption;
-use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
@@ -95,11 +95,7 @@ fn make(additional: &[CertificateDer<'static>]) -> SharedConfig {
         );
         return None;
     }
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| tracing::error!("plugins can't send https requests: {error}"))
-        .ok()?;
-    let mut config = config.with_root_certificates(roots).with_no_client_auth();
+    let mut config = certificate_chain::client_config(roots);
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Some(Arc::new(config))
 }
