@@ -144,8 +144,8 @@ fn callers_have_state_of_their_own() {
     let table =
         "[plugins.memory]\nsource = \"@memory@\"\nallow.state = true\nallow.state_scope = \"caller\"\n";
     let on_disk = format!("[gateway]\nstate = \"{}\"\n{table}", directory.path().join("state").display());
-    for tables in [table, &on_disk] {
-        let workspace = workspace(tables);
+    {
+        let workspace = workspace(&on_disk);
         let http = Http::start(&workspace);
         let call = |name: &str, tool: &str, arguments: Value| {
             result(
@@ -189,7 +189,8 @@ fn callers_have_state_of_their_own() {
 #[test]
 fn quota_of_state_counts_for_each_caller() {
     let workspace = workspace(
-        "[plugins.memory]\nsource = \"@memory@\"\nallow.state = true\nallow.state_scope = \"caller\"\nlimits.state = \"8KiB\"\n",
+        "[gateway]\nstate = \"state\"\n[plugins.memory]\nsource = \"@memory@\"\nallow.state = true\n\
+         allow.state_scope = \"caller\"\nlimits.state = \"8KiB\"\n",
     );
     let http = Http::start(&workspace);
     let add = |name: &str| {

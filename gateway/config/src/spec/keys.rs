@@ -431,7 +431,7 @@ static ALLOW: &[Key] = &[
         "\"plugin\"",
         "Who shares a store. `plugin`: all callers. `caller`: each caller has its own store, with its own `limits.state`: \
          each token, client certificate and subject of an issuer, and the client over stdio. Callers without \
-         authentication share one.",
+         authentication share one. `caller` needs `state` in `[gateway]`.",
     ),
     optional(
         "instructions",

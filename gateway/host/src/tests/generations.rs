@@ -164,7 +164,7 @@ async fn state_outlives_code_and_configuration() {
         |plugin: &WasmPlugin| plugin.sandbox.shared.stores.of(&plugin.sandbox.config, &Principal::Local);
     let kept = |plugin: &WasmPlugin| match access(plugin) {
         StoreAccess::Granted(kept) => kept,
-        StoreAccess::Refused | StoreAccess::TooMany => panic!("state isn't granted"),
+        StoreAccess::Refused => panic!("state isn't granted"),
     };
     let first = load(&host, dir.path(), &Guest::default(), own).await;
     kept(&first).set("key".to_owned(), b"value".to_vec(), 1000).await.unwrap();

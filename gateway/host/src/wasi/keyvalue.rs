@@ -33,8 +33,6 @@ pub(crate) const MAX_KEY_BYTES: usize = 1 << 10;
 pub(crate) const MAX_VALUE_BYTES: usize = 1 << 20;
 /// The size of an entry in addition to its key and value: about its storage overhead.
 const ENTRY_OVERHEAD_BYTES: u64 = 64;
-/// The maximum number of stores in memory. With a store for each caller, there can be many.
-const MAX_STORES_IN_MEMORY: usize = 1024;
 /// The maximum number of keys on one page of a listing.
 const MAX_PAGE_KEYS: usize = 500;
 
@@ -139,8 +137,6 @@ enum Backend {
 pub(crate) enum StoreAccess {
     Granted(Arc<KeyValueStore>),
     Refused,
-    /// Too many callers have stores in memory.
-    TooMany,
 }
 
 /// One page of keys.
@@ -207,18 +203,11 @@ impl KeyValueStores {
             StateScope::Plugin => None,
             StateScope::Caller => Some(caller.clone()),
         };
-        let is_callers = caller.is_some();
         let owner = StoreOwner { name, caller };
-        if is_callers && self.disk.is_some() {
+        if owner.caller.is_some() && self.disk.is_some() {
             return StoreAccess::Granted(Arc::new(self.open_store(&owner))); // nothing to keep in memory
         }
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if is_callers && open.len() >= MAX_STORES_IN_MEMORY && !open.contains_key(&owner) {
-            open.retain(|owner, store| owner.caller.is_none() || !store.is_unused());
-            if open.len() >= MAX_STORES_IN_MEMORY {
-                return StoreAccess::TooMany;
-            }
-        }
         let store = open.entry(owner).or_insert_with_key(|owner| Arc::new(self.open_store(owner)));
         StoreAccess::Granted(Arc::clone(store))
     }
@@ -249,15 +238,6 @@ impl KeyValueStores {
 }
 
 impl KeyValueStore {
-    /// Reports whether it is empty, and no call uses it.
-    fn is_unused(self: &Arc<Self>) -> bool {
-        let is_empty = match &self.backend {
-            Backend::Memory(memory) => lock(memory).size == 0,
-            Backend::Disk(_) => true,
-        };
-        is_empty && Arc::strong_count(self) == 1
-    }
-
     /// The value of a key.
     pub(crate) async fn get(&self, key: String) -> Result<Option<StoredValue>, KeyValueError> {
         check_key(&key)?;

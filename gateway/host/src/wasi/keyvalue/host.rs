@@ -121,15 +121,6 @@ impl kv_store::Host for KeyValueView<'_> {
         let KeyValueState { access, config, audit, .. } = &*self.state;
         let store = match access {
             StoreAccess::Granted(store) => Arc::clone(store),
-            StoreAccess::TooMany => {
-                audit.report_derived_limit(
-                    "callers' stores",
-                    "has more callers than can keep state in memory",
-                    "set `state` in `[gateway]` to store it on disk",
-                );
-                let message = "too many callers have state in memory; the operator can store it on disk";
-                return Ok(Err(kv_store::Error::Other(message.to_owned())));
-            }
             StoreAccess::Refused => {
                 let fix = Some(GrantFix::Line("state = true".to_owned()));
                 audit.report_missing(&MissingGrant { wanted: "a key-value store".to_owned(), fix });

@@ -22,7 +22,7 @@ fn config(id: &str, state: StateGrant) -> PluginConfig {
 fn granted(stores: &KeyValueStores, id: &str, state: StateGrant) -> Arc<KeyValueStore> {
     match stores.of(&config(id, state), &Principal::Local) {
         StoreAccess::Granted(kept) => kept,
-        StoreAccess::Refused | StoreAccess::TooMany => panic!("refused"),
+        StoreAccess::Refused => panic!("refused"),
     }
 }
 
@@ -102,7 +102,7 @@ async fn callers_have_stores_of_their_own_if_configured() {
     for stores in [KeyValueStores::default(), on_disk(directory.path())] {
         let store = |caller: &Principal| match stores.of(&config, caller) {
             StoreAccess::Granted(kept) => kept,
-            StoreAccess::Refused | StoreAccess::TooMany => panic!("refused"),
+            StoreAccess::Refused => panic!("refused"),
         };
         for (number, caller) in callers.iter().enumerate() {
             assert_eq!(store(caller).text("key").await, None, "{caller} sees another caller's state");
@@ -116,25 +116,6 @@ async fn callers_have_stores_of_their_own_if_configured() {
         assert_eq!(store(&renewed).text("key").await.as_deref(), Some("4"));
         assert_eq!(granted(&stores, "a", StateGrant::Own).text("key").await, None);
     }
-}
-
-#[tokio::test]
-async fn stores_of_callers_in_memory_are_limited() {
-    let stores = KeyValueStores::default();
-    let mut config = config("a", StateGrant::Own);
-    config.allow.state_scope = StateScope::Caller;
-    let of = |number: usize| stores.of(&config, &Principal::Named(number.to_string().into()));
-    for number in 0..MAX_STORES_IN_MEMORY {
-        let StoreAccess::Granted(store) = of(number) else { panic!("refused the store {number}") };
-        if number > 0 {
-            store.set("key".into(), b"value".into(), PLENTY).await.unwrap();
-        }
-    }
-    assert!(matches!(of(MAX_STORES_IN_MEMORY), StoreAccess::Granted(_)), "the empty one gives way");
-    assert!(matches!(of(1), StoreAccess::Granted(_)));
-    let StoreAccess::Granted(store) = of(MAX_STORES_IN_MEMORY) else { panic!("refused") };
-    store.set("key".into(), b"value".into(), PLENTY).await.unwrap();
-    assert!(matches!(of(MAX_STORES_IN_MEMORY + 1), StoreAccess::TooMany));
 }
 
 #[tokio::test]
