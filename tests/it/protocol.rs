@@ -17,6 +17,7 @@ mod oauth;
 mod oauth_issuers;
 pub(crate) mod questions;
 mod questions_stateless;
+mod refused_requests;
 mod resumable_streams;
 mod roles;
 mod roles_live;
