@@ -1,6 +1,7 @@
 //! The MCP protocol as clients see it, in every revision and over both transports.
 
 mod arguments;
+mod callers_under_load;
 mod cancellation;
 mod change_notifications;
 #[cfg(unix)]
