@@ -1,6 +1,7 @@
 //! The MCP protocol as clients see it, in every revision and over both transports.
 
 mod arguments;
+mod callers_under_load;
 mod cancellation;
 mod change_notifications;
 #[cfg(unix)]
@@ -17,6 +18,7 @@ mod oauth;
 mod oauth_issuers;
 pub(crate) mod questions;
 mod questions_stateless;
+mod refused_requests;
 mod resumable_streams;
 mod roles;
 mod roles_live;

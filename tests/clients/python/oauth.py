@@ -1,14 +1,15 @@
-"""Tests the Python SDK 2.x as an OAuth client of the gateway. `oauth.mjs` starts the servers and this script.
+"""The Python SDK 2.x as an OAuth client of the gateway, controlled by `oauth.mjs`.
 
-Usage: oauth.py ISSUER RESOURCE HELPER
-HELPER signs in like a person: it is sent the address for the browser, and returns the parameters of the callback.
+Usage: oauth.py ISSUER
+`program` in `node/oauth_clients.mjs` describes the commands and answers.
 """
 
 import asyncio
+import json
 import sys
-from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from importlib.metadata import version
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 from mcp import Client
@@ -16,8 +17,6 @@ from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
-
-from checks import Checks
 
 # The scope that the gateway requires.
 SCOPE = "mcp:use"
@@ -46,24 +45,26 @@ class Memory:
         self.client = client_info
 
 
-async def caller_name(resource: str, auth: httpx2.Auth) -> str:
-    """Calls a tool that returns the caller's name."""
-    async with httpx2.AsyncClient(auth=auth) as http:
-        async with Client(streamable_http_client(resource, http_client=http)) as client:
-            result = await client.call_tool("zoo_echo_context", {})
-            return result.structured_content["principal"]
+def write(answer: dict[str, str]) -> None:
+    print(json.dumps(answer), flush=True)
 
 
-async def code_flow(issuer: str, resource: str, helper: str) -> None:
-    answers: asyncio.Queue[AuthorizationCodeResult] = asyncio.Queue()
+async def read() -> str:
+    """The next line. Empty at the end."""
+    return (await asyncio.to_thread(sys.stdin.readline)).strip()
 
-    async def redirect(url: str) -> None:
-        async with httpx2.AsyncClient() as http:
-            parameters = parse_qs((await http.post(helper, content=url)).text)
-        first = {name: values[0] for name, values in parameters.items()}
-        result = AuthorizationCodeResult(code=first["code"], state=first.get("state"), iss=first.get("iss"))
-        await answers.put(result)
 
+async def redirect(url: str) -> None:
+    write({"sign_in": url})
+
+
+async def callback() -> AuthorizationCodeResult:
+    parameters = parse_qs(urlsplit(await read()).query)
+    first = {name: values[0] for name, values in parameters.items()}
+    return AuthorizationCodeResult(code=first["code"], state=first.get("state"), iss=first.get("iss"))
+
+
+def person(resource: str) -> OAuthClientProvider:
     metadata = OAuthClientMetadata(
         client_name="oauth.py",
         redirect_uris=[CALLBACK],
@@ -72,27 +73,57 @@ async def code_flow(issuer: str, resource: str, helper: str) -> None:
         token_endpoint_auth_method="none",
         application_type="native",
     )
-    auth = OAuthClientProvider(resource, metadata, Memory(), redirect, answers.get)
-    assert await caller_name(resource, auth) == "ann"
+    return OAuthClientProvider(resource, metadata, Memory(), redirect, callback)
 
 
-async def client_credentials(issuer: str, resource: str, _helper: str) -> None:
-    auth = ClientCredentialsOAuthProvider(
-        resource, Memory(), client_id="machine", client_secret="machine-secret", scope=SCOPE, issuer=issuer
-    )
-    assert await caller_name(resource, auth) == "machine"
+async def connect(session: AsyncExitStack, resource: str, auth: httpx2.Auth) -> Client:
+    http = await session.enter_async_context(httpx2.AsyncClient(auth=auth))
+    return await session.enter_async_context(Client(streamable_http_client(resource, http_client=http)))
 
 
-async def main() -> int:
-    flows: dict[str, Callable[[str, str, str], Awaitable[None]]] = {
-        "code": code_flow,
-        "client_credentials": client_credentials,
-    }
-    checks = Checks(f"python-{version('mcp')} oauth")
-    for name, flow in flows.items():
-        await checks.check(name, flow(*sys.argv[1:4]))
-    return 1 if checks.failed else 0
+async def caller_name(client: Client) -> str:
+    """Calls a tool that returns the caller's name."""
+    result = await client.call_tool("zoo_echo_context", {})
+    return result.structured_content["principal"]
+
+
+def replace_token(auth: OAuthClientProvider, token: str) -> None:
+    """This client refreshes a token when it believes that it has expired."""
+    auth.context.current_tokens = auth.context.current_tokens.model_copy(update={"access_token": token})
+    auth.context.token_expiry_time = 0.001
+
+
+async def serve(issuer: str, session: AsyncExitStack) -> None:
+    """Serves the commands of one session."""
+    while command := await read():
+        action, _, argument = command.partition(" ")
+        try:
+            answer = {}
+            if action == "open":
+                auth = person(argument)
+                client = await connect(session, argument, auth)
+            elif action == "credentials":
+                machine = ClientCredentialsOAuthProvider(
+                    argument, Memory(), client_id="machine", client_secret="machine-secret", scope=SCOPE, issuer=issuer
+                )
+                async with AsyncExitStack() as other:
+                    answer = {"name": await caller_name(await connect(other, argument, machine))}
+            elif action == "replace":
+                replace_token(auth, argument)
+            elif action == "name":
+                answer = {"name": await caller_name(client)}
+            elif action == "close":
+                await session.aclose()
+            write(answer)
+        except Exception as error:  # noqa: BLE001 - any failure is the check's result
+            write({"error": f"{type(error).__name__}: {error}"})
+
+
+async def main() -> None:
+    write({"label": f"python-{version('mcp')}"})
+    async with AsyncExitStack() as session:
+        await serve(sys.argv[1], session)
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main()))
+    asyncio.run(main())

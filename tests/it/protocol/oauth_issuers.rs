@@ -86,6 +86,8 @@ fn a_lying_issuer_delays_nobody_else() {
         let refused = try_token(&http, &key.token(&broken.claims(RESOURCE, "ann")));
         assert_eq!((refused.status, refused.header("retry-after")), (503, Some("5")), "{behaviour:?}");
         assert_eq!(refused.header("www-authenticate"), None, "the token may be valid");
+        // An error without the id of its request would leave some clients waiting.
+        assert_eq!(refused.header("content-type"), Some("text/plain; charset=utf-8"), "{refused:?}");
         assert_eq!(
             try_token(&http, &key.token(&honest.claims(RESOURCE, "ann"))).status,
             200,

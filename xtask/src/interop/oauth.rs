@@ -1,8 +1,9 @@
-//! The gateway as a resource server of `oidc-provider`, a real OAuth authorization server, with both lines of the
-//! TypeScript SDK and the Python SDK as clients.
+//! The gateway as a resource server of `oidc-provider`, a real OAuth authorization server, with clients of the TypeScript,
+//! Python and Rust SDKs and the bridge `mcp-remote`.
 
 use anyhow::Result;
 
+use super::rust::build_client;
 use super::{ClientTable, SuiteOutcome, install, run_script};
 use crate::project::Project;
 
@@ -19,7 +20,7 @@ pub(super) fn run(project: &Project, table: &mut ClientTable) -> Result<SuiteOut
     };
     let run = node.run(&project.root().join("tests/clients/node/oauth.mjs"));
     let run = run.arg(&node.directory).arg(python);
-    let run = run.arg(project.root().join("tests/clients/python/oauth.py"));
+    let run = run.arg(project.root().join("tests/clients/python/oauth.py")).arg(build_client(project)?);
     let run = run.arg("--").arg(project.gateway()).arg("serve").env("PYTHONDONTWRITEBYTECODE", "1");
     Ok(SuiteOutcome::Checked(run_script(project, run, table)?))
 }

@@ -5,7 +5,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
@@ -16,9 +16,11 @@ use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use moongate_system::log_interval::LogInterval;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::transport::http::client_identity::ClientIdentity;
@@ -147,7 +149,8 @@ impl HttpListener {
     ) -> usize {
         let limiter = ConnectionLimiter::new(limits.connections);
         let mut connections = JoinSet::new();
-        let service = ListenerService { router, idle: limits.idle, stop: stop.clone() };
+        let service =
+            ListenerService { router, idle: limits.idle, stop: stop.clone(), unreadable: Arc::default() };
         accept(&self.listener, &service, tls, &limiter, &mut connections, &stop).await;
         drop(self.listener);
         let all = async { while connections.join_next().await.is_some() {} };
@@ -168,6 +171,22 @@ struct ListenerService {
     idle: Duration,
     /// Cancelled at shutdown.
     stop: CancellationToken,
+    unreadable: Arc<UnreadableRequests>,
+}
+
+/// Logs requests that aren't valid HTTP, at most once a second.
+#[derive(Debug, Default)]
+struct UnreadableRequests(Mutex<LogInterval>);
+
+impl UnreadableRequests {
+    /// The text of such an error contains nothing that the client sent.
+    fn log(&self, client: SocketAddr, error: &hyper::Error) {
+        let mut interval = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(refused) = interval.record(Instant::now(), 1) {
+            let address = client.ip();
+            tracing::warn!(%address, reason = "invalid_http", refused, "refused a request: {error}");
+        }
+    }
 }
 
 /// The peer of a connection.
@@ -262,8 +281,8 @@ async fn serve_connection(
     service: ListenerService,
     slot: ConnectionSlot,
 ) {
-    let ListenerService { router, idle, stop } = service;
-    let handle = slot.handle();
+    let ListenerService { router, idle, stop, unreadable } = service;
+    let (handle, client) = (slot.handle(), peer.address);
     let router = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         handle.head_completed();
@@ -292,9 +311,11 @@ async fn serve_connection(
         }
         () = slot.evicted() => Ok(()),
     };
-    if let Err(error) = served {
+    match served {
+        Err(error) if error.is_parse() => unreadable.log(client, &error),
         // Clients disconnect at any time, so this isn't a warning.
-        tracing::debug!(%error, "connection ended early");
+        Err(error) => tracing::debug!(%error, "connection ended early"),
+        Ok(()) => {}
     }
 }
 

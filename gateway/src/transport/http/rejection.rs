@@ -163,11 +163,19 @@ impl Rejection {
     }
 
     /// The response with this JSON body.
+    ///
+    /// If the server is at fault, the body is a text: in such a response, rmcp takes an error without an id for a message
+    /// that answers none of its requests, and waits for ever.
     pub(crate) fn respond(self, json: Vec<u8>) -> Response {
-        let mut response = Response::new(Body::from(json));
+        let (content_type, body) = if matches!(self, Self::IssuerUnavailable | Self::RequestMemory) {
+            ("text/plain; charset=utf-8", Body::from(self.message()))
+        } else {
+            ("application/json", Body::from(json))
+        };
+        let mut response = Response::new(body);
         *response.status_mut() = self.status();
         let headers_out = response.headers_mut();
-        headers_out.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers_out.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
         match self {
             Self::IssuerUnavailable => {
                 headers_out.insert(RETRY_AFTER, HeaderValue::from_static(ISSUER_RETRY_SECONDS));

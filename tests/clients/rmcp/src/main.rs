@@ -1,9 +1,10 @@
 //! Tests the official Rust SDK as a client of the fixture, over both transports and in every revision.
 //!
-//! Usage: `rmcp-client [--http URL] [--stdio COMMAND…]`. Each check prints a line: `ok`, `FAILED` or `-` (not
+//! Usage: `rmcp-client [--http URL] [--stdio COMMAND…]`, or `rmcp-client --oauth`. Each check prints a line: `ok`, `FAILED` or `-` (not
 //! supported by the client), then client, transport, revision and capability.
 
 mod checks;
+mod oauth;
 mod seen;
 
 use std::process::ExitCode;
@@ -22,7 +23,7 @@ use tokio::time::timeout;
 use crate::seen::{Handler, Seen};
 
 /// The version that `Cargo.toml` pins.
-const CLIENT: &str = "rmcp-3.11.0";
+pub(crate) const CLIENT: &str = "rmcp-3.11.0";
 
 /// The maximum time for a check.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(120);
@@ -70,6 +71,15 @@ impl Target {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
+    if std::env::args().nth(1).is_some_and(|word| word == "--oauth") {
+        return match oauth::serve_commands().await {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{error:#}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     let mut failed = 0;
     match targets() {
         Ok(targets) => {
