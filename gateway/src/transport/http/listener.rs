@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::ConnectInfo;
+use axum::http::HeaderValue;
+use axum::http::header::CONNECTION;
 use futures_util::FutureExt as _;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -37,6 +39,10 @@ const MIN_CLOSE_DELAY: Duration = Duration::from_secs(1);
 
 /// The maximum size of a request head, in bytes.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
+
+/// The size of a request head above which the connection is closed after the response, because an idle connection keeps
+/// the buffer of its largest head.
+const MAX_KEPT_HEAD_BYTES: usize = 16 * 1024;
 
 /// The maximum amount of a response that Linux keeps for a connection before it is sent, in bytes. Its default is
 /// megabytes, which no limit of the gateway counts, but the memory limit of its cgroup does. Connections inherit it.
@@ -287,12 +293,19 @@ async fn serve_connection(
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         handle.head_completed();
         let handle = handle.clone();
+        let is_large = head_bytes(&request) > MAX_KEPT_HEAD_BYTES;
         request.extensions_mut().insert(handle.clone());
         request.extensions_mut().insert(ConnectInfo(peer.address));
         if let Some(identity) = &peer.identity {
             request.extensions_mut().insert(identity.clone());
         }
-        router.call(request).inspect(move |_| handle.await_head())
+        router.call(request).map(move |mut response| {
+            handle.await_head();
+            if is_large && let Ok(response) = &mut response {
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            response
+        })
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -317,6 +330,12 @@ async fn serve_connection(
         Err(error) => tracing::debug!(%error, "connection ended early"),
         Ok(()) => {}
     }
+}
+
+/// The size of a request head, about.
+fn head_bytes<B>(request: &hyper::Request<B>) -> usize {
+    let path = request.uri().path().len() + request.uri().query().map_or(0, str::len);
+    request.headers().iter().fold(path, |bytes, (name, value)| bytes + name.as_str().len() + value.len())
 }
 
 /// Waits until a connection has been open for the minimum time and is idle.
