@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use toml::de::{DeTable, DeValue};
 
+use super::model::Diagnostic;
 use super::model::diagnostic::quoted;
-use super::model::{Diagnostic, Grants, StateGrant, StateScope};
 use super::read::{ConfigReader, DisclosedValue, Environment, TomlTable, paths};
 use super::report::ConfigSource;
 use super::report::redact::{redact, redact_invalid, scrub};
@@ -21,7 +21,7 @@ use super::sections::gateway::{
     read_sealing_key, read_watch, read_wider_grants,
 };
 use super::sections::http::read_http;
-use super::sections::plugin::{read_defaults, read_plugins};
+use super::sections::plugin::{callers_state_in_memory, read_defaults, read_plugins};
 use super::sections::roles::{RoleReferences, read_roles};
 use super::spec::keys::{GATEWAY, ROOT, ValueKind};
 use super::{Config, Secret, protected_paths};
@@ -156,7 +156,9 @@ fn read_config(file: PathBuf, text: &str, parsed: &DeTable<'_>, environment: &dy
         reader.check_keys(&root, &[]);
         let read = read_sections(&mut reader, &root, file);
         check_disclosed(&mut reader, &read);
-        check_callers_state(&mut reader, &read);
+        if read.state.is_none() {
+            reader.problems.extend(callers_state_in_memory(&read.plugins));
+        }
         reader.problems.extend(protected_paths::check(&read));
         if reader.problems.iter().any(Diagnostic::is_error) {
             reader.problems.append(&mut reader.loading_problems);
@@ -225,24 +227,6 @@ fn check_disclosed(reader: &mut ConfigReader<'_>, config: &Config) {
             let problem = Diagnostic::error(message).with_span(span);
             reader.report(problem.with_hint("use a different secret for this plugin"));
         }
-    }
-}
-
-/// Reports plugins that keep state in memory for each caller: the number of callers is unlimited, and so would be the
-/// memory.
-fn check_callers_state(reader: &mut ConfigReader<'_>, config: &Config) {
-    if config.state.is_some() {
-        return;
-    }
-    let is_kept =
-        |allow: &&Grants| allow.state != StateGrant::NotGranted && allow.state_scope == StateScope::Caller;
-    for allow in config.plugins.iter().map(|plugin| &plugin.allow).filter(is_kept) {
-        let problem =
-            Diagnostic::error("`state_scope = \"caller\"` needs a directory for the callers' state");
-        let span = allow.spans.get("state_scope").cloned().unwrap_or_default();
-        reader.report(
-            problem.with_span(span).with_hint("set `state` in `[gateway]`, such as `state = \"state\"`"),
-        );
     }
 }
 

@@ -4,6 +4,7 @@
 //! Plugins and static tokens change while the gateway runs, but it keeps the addresses, issuers, key and directories
 //! that it started with. New grants must not reach these, even if the new file contains others.
 
+use super::sections::plugin::callers_state_in_memory;
 use super::{Config, Diagnostic, HttpConfig, OAuthConfig, PluginConfig, Secret, protected_paths};
 
 impl Config {
@@ -74,6 +75,9 @@ impl Config {
             kept.secret_files.clone_from(&self.secret_files);
         }
         let mut problems = protected_paths::check(&kept);
+        if self.state.is_none() {
+            problems.extend(callers_state_in_memory(&new.plugins));
+        }
         // Problems of the new file itself are reported elsewhere.
         let known = protected_paths::check(new);
         problems.retain(|problem| !known.contains(problem));

@@ -206,3 +206,16 @@ fn what_is_in_use_until_the_restart_cannot_be_granted() {
         assert!(!problems[0].contains(TOKEN), "{problems:?}");
     }
 }
+
+#[test]
+fn state_of_callers_needs_a_directory_that_is_in_use() {
+    let directory = TempDir::new().unwrap();
+    let at = |text: &str| config(directory.path(), text);
+    let new = at(
+        "gateway.state = 'state'\n[plugins.a]\nsource = 'a.wasm'\nallow = { state = true, state_scope = 'caller' }",
+    );
+    assert_eq!(at("gateway.state = 'other'").unsafe_until_restart(&new), []);
+    let problems = at("").unsafe_until_restart(&new);
+    let [problem] = &*problems else { panic!("{problems:?}") };
+    assert!(problem.to_string().contains("restart the gateway first"), "{problem}");
+}
