@@ -18,7 +18,7 @@ mod error;
 mod grant_report;
 mod outcome;
 
-pub use error::{BusyReason, CallError, PluginError, PluginErrorDetail};
+pub use error::{BusyReason, CallError, PluginError, PluginErrorDetail, RateLimited, RateScope};
 pub use grant_report::{GrantEvent, GrantFix, GrantReport, OPERATOR_CAN_ALLOW};
 pub use outcome::{
     Completion, CompletionTarget, Content, EmbeddedResource, InputNeeded, InputRequest, MediaContent,
@@ -74,6 +74,13 @@ impl CallContext {
             grant_report: None,
             cpu_time: Arc::default(),
         }
+    }
+
+    /// True for the later rounds of a call that asked the client. They belong to a call that was counted already: the
+    /// gateway itself keeps the answers and the state of earlier rounds, or accepts them sealed and once.
+    #[must_use]
+    pub fn is_later_round(&self) -> bool {
+        self.round_state.is_some() || !self.answers.is_empty()
     }
 
     /// A member of the request's `_meta`.

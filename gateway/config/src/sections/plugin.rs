@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::item_filter::read_filter;
 use super::limits::read_limits;
+use super::rates::read_tool_rates;
 use super::settings::read_settings;
 use crate::grants::read_grants;
 use crate::model::{Diagnostic, InstancePolicy, LimitKey, Limits, PluginConfig, ReloadPolicy, SourceField};
@@ -115,6 +116,7 @@ fn read_plugin(
             Some(limits) => read_limits(reader, &limits, &defaults.limits),
             None => defaults.limits.clone(),
         },
+        rates: read_tool_rates(reader, table),
         settings,
         setting_origins: filled_from,
         spans: places,

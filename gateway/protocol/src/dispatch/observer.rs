@@ -12,8 +12,8 @@ use tracing::Level;
 
 use crate::call::{CallError, Completion, Outcome, PromptResult, ReadResult, ToolResult};
 use crate::catalog::CatalogPlugin;
-use crate::limiter::CallPermit;
-use crate::names::PublicName;
+use crate::limiter::{CallPermit, CountedAs};
+use crate::names::{PublicName, ToolName};
 
 use super::DispatchError;
 
@@ -224,12 +224,42 @@ impl<T: Observed> Drop for RequestSpan<T> {
     }
 }
 
+/// What a call uses of its plugin.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum CalledItem<'a> {
+    /// A tool, by its public name and the plugin's own.
+    Tool { public: &'a PublicName, own: &'a ToolName },
+    /// A prompt, by its public name.
+    Prompt(&'a PublicName),
+    /// A resource.
+    Resource,
+    /// The completion of an argument.
+    Completion,
+}
+
+impl<'a> CalledItem<'a> {
+    fn kind(self) -> CallKind {
+        match self {
+            Self::Tool { .. } => CallKind::Tool,
+            Self::Prompt(_) => CallKind::Prompt,
+            Self::Resource => CallKind::Resource,
+            Self::Completion => CallKind::Completion,
+        }
+    }
+
+    fn name(self) -> Option<&'a PublicName> {
+        match self {
+            Self::Tool { public, .. } | Self::Prompt(public) => Some(public),
+            Self::Resource | Self::Completion => None,
+        }
+    }
+}
+
 /// A plugin call, observed from before it waits for its permit.
 #[derive(Debug)]
 pub(super) struct PluginCall<'a> {
     catalog_plugin: &'a CatalogPlugin,
-    kind: CallKind,
-    name: Option<&'a PublicName>,
+    called: CalledItem<'a>,
     admitted: Option<Instant>,
 }
 
@@ -237,15 +267,23 @@ impl<'a> RequestSpan<PluginCall<'a>> {
     pub(super) fn of_call(
         observer: Option<&Arc<dyn Observer>>,
         catalog_plugin: &'a CatalogPlugin,
-        kind: CallKind,
-        name: Option<&'a PublicName>,
+        called: CalledItem<'a>,
     ) -> Self {
         let is_logged = tracing::enabled!(Level::DEBUG);
-        Self::new(observer, is_logged, PluginCall { catalog_plugin, kind, name, admitted: None })
+        Self::new(observer, is_logged, PluginCall { catalog_plugin, called, admitted: None })
     }
 
     pub(super) fn catalog_plugin(&self) -> &'a CatalogPlugin {
         self.observed.catalog_plugin
+    }
+
+    /// What the rates of calls count.
+    pub(super) fn counted_as(&self) -> CountedAs<'a> {
+        match self.observed.called {
+            CalledItem::Tool { own, .. } => CountedAs::Tool(own),
+            CalledItem::Prompt(_) | CalledItem::Resource => CountedAs::Other,
+            CalledItem::Completion => CountedAs::Completion,
+        }
     }
 
     /// Reports a failure.
@@ -280,8 +318,9 @@ impl Observed for PluginCall<'_> {
     type End<'e> = CallOutcome<'e>;
 
     fn report(&self, observer: Option<&dyn Observer>, outcome: CallOutcome<'_>) {
-        let &Self { catalog_plugin, kind, name, admitted } = self;
+        let &Self { catalog_plugin, called, admitted } = self;
         let took = admitted.map(|admitted| admitted.elapsed());
+        let (kind, name) = (called.kind(), called.name());
         if let Some(observer) = observer {
             observer.call_ended(&CallEnd { catalog_plugin, kind, name, outcome, took });
         }

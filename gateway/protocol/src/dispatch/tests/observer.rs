@@ -3,7 +3,8 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::call::{BusyReason, PluginError, PluginErrorDetail};
+use crate::call::{BusyReason, PluginError, PluginErrorDetail, RateLimited, RateScope};
+use crate::call_rate::CallRate;
 use crate::dispatch::{CallEnd, CallKind, Observer, RequestEnd};
 
 /// The reported calls: plugin, kind, name and outcome, and whether the call ran.
@@ -58,6 +59,11 @@ async fn reports_every_outcome_once() {
         Err(CallError::Trap("unreachable".to_owned())),
         Err(CallError::InvalidOutput("none".to_owned())),
         Err(CallError::Busy(BusyReason::Gateway)),
+        Err(CallError::RateLimited(RateLimited {
+            scope: RateScope::Tool,
+            rate: CallRate::parse("1/s").unwrap(),
+            retry_after: Duration::from_secs(1),
+        })),
         Err(CallError::Cancelled),
         Err(CallError::Replaced),
         Err(CallError::Internal("no".to_owned())),
@@ -86,6 +92,7 @@ async fn reports_every_outcome_once() {
             "trap",
             "bad_output",
             "busy",
+            "rate_limited",
             "cancelled",
             "replaced",
             "internal"
