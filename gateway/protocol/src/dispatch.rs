@@ -173,7 +173,7 @@ impl Dispatcher {
         let catalog_plugin = entry.plugin();
         let checks = self.checks_of(catalog_plugin, context);
         let called = CalledItem::Tool { public: entry.public_name(), own: &entry.tool().name };
-        let mut span = self.span(catalog_plugin, called);
+        let mut span = self.span(catalog_plugin, context, called);
         let permit = match self.admit(&mut span, context).await {
             Ok(permit) => permit,
             Err(error) => return Err(span.fail(error)),
@@ -208,7 +208,7 @@ impl Dispatcher {
         let unknown = || DispatchError::resource_not_found(uri, view);
         let catalog_plugin = view.resource_owner(uri).ok_or_else(unknown)?;
         let uri = ResourceUri::new(uri).map_err(|_| unknown())?;
-        let mut span = self.span(catalog_plugin, CalledItem::Resource);
+        let mut span = self.span(catalog_plugin, context, CalledItem::Resource);
         let call = || catalog_plugin.plugin().read_resource(Arc::clone(context), &uri);
         let answer = self.admit_and_invoke(&mut span, context, call).await;
         let (outcome, permit) = span.finish(answer.and_then(|(outcome, permit)| {
@@ -232,7 +232,7 @@ impl Dispatcher {
         let entry = view.prompt(name).ok_or_else(|| DispatchError::unknown_prompt(name, view))?;
         arguments::check_prompt_arguments(entry.prompt(), name, arguments)?;
         let catalog_plugin = entry.plugin();
-        let mut span = self.span(catalog_plugin, CalledItem::Prompt(entry.public_name()));
+        let mut span = self.span(catalog_plugin, context, CalledItem::Prompt(entry.public_name()));
         let call =
             || catalog_plugin.plugin().get_prompt(Arc::clone(context), &entry.prompt().name, arguments);
         let answer = self.admit_and_invoke(&mut span, context, call).await;
@@ -272,7 +272,7 @@ impl Dispatcher {
         if !catalog_plugin.plugin().manifest().has_completions {
             return Ok(Completion::default());
         }
-        let mut span = self.span(catalog_plugin, CalledItem::Completion);
+        let mut span = self.span(catalog_plugin, context, CalledItem::Completion);
         let call = || catalog_plugin.plugin().complete(Arc::clone(context), &target, name, value, others);
         let answer = self.admit_and_invoke(&mut span, context, call).await;
         let (completion, _permit) = span.finish(answer)?;
@@ -282,9 +282,10 @@ impl Dispatcher {
     fn span<'a>(
         &'a self,
         catalog_plugin: &'a CatalogPlugin,
+        context: &'a CallContext,
         called: CalledItem<'a>,
     ) -> RequestSpan<PluginCall<'a>> {
-        RequestSpan::of_call(self.observer.as_ref(), catalog_plugin, called)
+        RequestSpan::of_call(self.observer.as_ref(), catalog_plugin, context, called)
     }
 
     fn checks_of<'a>(&'a self, catalog_plugin: &CatalogPlugin, context: &'a CallContext) -> CallChecks<'a> {

@@ -88,6 +88,30 @@ impl CallError {
         }
     }
 
+    /// A stable word for the limit that refused the call before it ran. `None` if the call ran.
+    #[must_use]
+    pub fn refusal_reason(&self) -> Option<&'static str> {
+        match self {
+            Self::Busy(reason) => Some(reason.as_str()),
+            Self::RateLimited(RateLimited { scope, .. }) => Some(scope.as_str()),
+            Self::TimeoutBeforeStart(_) => Some("timeout_before_start"),
+            Self::Refused(_)
+            | Self::Timeout(_)
+            | Self::CpuTime(_)
+            | Self::Memory(_)
+            | Self::TableElements(_)
+            | Self::Handles(_)
+            | Self::TooLarge(_)
+            | Self::Trap(_)
+            | Self::InvalidOutput(_)
+            | Self::NotGranted(_)
+            | Self::Directory(_)
+            | Self::Replaced
+            | Self::Cancelled
+            | Self::Internal(_) => None,
+        }
+    }
+
     /// The key under `[plugins.<id>.limits]` of the exceeded limit.
     #[must_use]
     pub fn config_key(&self) -> Option<&'static str> {
@@ -223,6 +247,21 @@ pub enum BusyReason {
     /// The limit on the memory of all calls.
     #[error("the gateway is short of memory (`[gateway] memory`); try again later")]
     Memory,
+}
+
+impl BusyReason {
+    /// A stable word for metrics and logs.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Plugin { .. } => "plugin_queue",
+            Self::PluginShare { .. } => "plugin_queue_share",
+            Self::Gateway => "gateway_queue",
+            Self::GatewayShare { .. } => "gateway_queue_share",
+            Self::UnreadResponses => "unread_responses",
+            Self::Memory => "memory",
+        }
+    }
 }
 
 /// An error that the plugin returned. For a problem that occurs while a tool runs, the tool returns a

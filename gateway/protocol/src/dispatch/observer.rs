@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use moongate_model::log_field::milliseconds;
 use tracing::Level;
 
-use crate::call::{CallError, Completion, Outcome, PromptResult, ReadResult, ToolResult};
+use crate::call::{CallContext, CallError, Completion, Outcome, PromptResult, ReadResult, ToolResult};
 use crate::catalog::CatalogPlugin;
 use crate::limiter::{CallPermit, CountedAs};
 use crate::names::{PublicName, ToolName};
@@ -31,6 +31,8 @@ pub trait Observer: fmt::Debug + Send + Sync {
 /// An ended plugin call: its name exists and its arguments match the schema.
 #[derive(Debug, Clone, Copy)]
 pub struct CallEnd<'a> {
+    /// The context, with the caller.
+    pub context: &'a CallContext,
     /// The plugin.
     pub catalog_plugin: &'a CatalogPlugin,
     /// The kind of call.
@@ -259,6 +261,7 @@ impl<'a> CalledItem<'a> {
 #[derive(Debug)]
 pub(super) struct PluginCall<'a> {
     catalog_plugin: &'a CatalogPlugin,
+    context: &'a CallContext,
     called: CalledItem<'a>,
     admitted: Option<Instant>,
 }
@@ -267,10 +270,11 @@ impl<'a> RequestSpan<PluginCall<'a>> {
     pub(super) fn of_call(
         observer: Option<&Arc<dyn Observer>>,
         catalog_plugin: &'a CatalogPlugin,
+        context: &'a CallContext,
         called: CalledItem<'a>,
     ) -> Self {
         let is_logged = tracing::enabled!(Level::DEBUG);
-        Self::new(observer, is_logged, PluginCall { catalog_plugin, called, admitted: None })
+        Self::new(observer, is_logged, PluginCall { catalog_plugin, context, called, admitted: None })
     }
 
     pub(super) fn catalog_plugin(&self) -> &'a CatalogPlugin {
@@ -318,11 +322,11 @@ impl Observed for PluginCall<'_> {
     type End<'e> = CallOutcome<'e>;
 
     fn report(&self, observer: Option<&dyn Observer>, outcome: CallOutcome<'_>) {
-        let &Self { catalog_plugin, called, admitted } = self;
+        let &Self { catalog_plugin, context, called, admitted } = self;
         let took = admitted.map(|admitted| admitted.elapsed());
         let (kind, name) = (called.kind(), called.name());
         if let Some(observer) = observer {
-            observer.call_ended(&CallEnd { catalog_plugin, kind, name, outcome, took });
+            observer.call_ended(&CallEnd { context, catalog_plugin, kind, name, outcome, took });
         }
         let name = name.map(PublicName::as_str);
         let (tool, prompt) = match kind {

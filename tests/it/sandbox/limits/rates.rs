@@ -84,6 +84,10 @@ fn the_rate_of_a_caller_covers_all_its_calls_and_nobody_elses() {
     for _ in 0..3 {
         assert_eq!(http.post(&headers, &request(2, "ping", json!({}))).json()["result"], json!({}));
     }
+    let metric = |name: &str| http.admin().metric(name);
+    assert_eq!(metric("moongate_refused_calls_total{reason=\"caller_rate\"}"), Some(3.0));
+    assert_eq!(metric("moongate_caller_calls_total{caller=\"one\",outcome=\"rate_limited\"}"), Some(2.0));
+    assert_eq!(metric("moongate_caller_calls_total{caller=\"two\",outcome=\"ok\"}"), Some(2.0));
 }
 
 #[test]
@@ -102,6 +106,9 @@ fn completions_have_a_rate_of_their_own() {
     let reasons = ["zoo_nothing", arguments, "zoo_nothing", arguments, arguments].map(complete);
     assert_eq!(reasons, ["none", "none", "none", "none", "rate_limited"]);
     assert_eq!(results(&http, &[("one", "echo"); 2]), [false, true]);
+    let metric =
+        |reason: &str| http.admin().metric(&format!("moongate_refused_calls_total{{reason=\"{reason}\"}}"));
+    assert_eq!((metric("completion_rate"), metric("caller_rate")), (Some(1.0), Some(1.0)));
 }
 
 #[test]

@@ -15,7 +15,7 @@ struct Notes(Mutex<Vec<Told>>);
 
 impl Observer for Notes {
     fn call_ended(&self, call: &CallEnd<'_>) {
-        let &CallEnd { catalog_plugin, kind, name, outcome, took } = call;
+        let &CallEnd { context: _, catalog_plugin, kind, name, outcome, took } = call;
         let name = name.map(ToString::to_string).unwrap_or_default();
         let told = (catalog_plugin.id().to_string(), kind.as_str(), name, outcome.kind(), took.is_some());
         self.0.lock().unwrap().push(told);
