@@ -39,6 +39,8 @@ pub struct CallContext {
     pub capabilities: Arc<Capabilities>,
     /// The request's `_meta`, an object.
     pub meta: Option<Json>,
+    /// The id of the trace that the request belongs to: 32 hexadecimal digits (W3C Trace Context).
+    pub trace_id: Option<Arc<str>>,
     /// Cancelled when the caller disconnects or cancels the request.
     pub cancel: CancellationToken,
     /// The start of the call's time limit, which also includes the time that the call waits to run. Each round of
@@ -66,6 +68,7 @@ impl CallContext {
             revision: None,
             capabilities: Arc::new(Capabilities::default()),
             meta: None,
+            trace_id: None,
             cancel: CancellationToken::new(),
             arrived_at: Instant::now(),
             answers: Arc::default(),

@@ -169,7 +169,11 @@ impl Dispatcher {
         name: &str,
         arguments: &Arguments<'_>,
     ) -> Result<DispatchOutcome<ToolResult>, DispatchError> {
-        let entry = view.tool(name).ok_or_else(|| DispatchError::unknown_tool(name, view))?;
+        let unknown = || {
+            observer::log_unknown(context, CallKind::Tool, Some(name));
+            DispatchError::unknown_tool(name, view)
+        };
+        let entry = view.tool(name).ok_or_else(unknown)?;
         let catalog_plugin = entry.plugin();
         let checks = self.checks_of(catalog_plugin, context);
         let called = CalledItem::Tool { public: entry.public_name(), own: &entry.tool().name };
@@ -182,7 +186,7 @@ impl Dispatcher {
             Ok(arguments) => arguments,
             Err(CheckError::Call(error)) => return Err(span.fail(error)),
             Err(CheckError::Mismatch(SchemaMismatchError { message, pointer })) => {
-                span.dismiss();
+                span.refuse_arguments();
                 return Err(DispatchError::InvalidArguments { message, pointer });
             }
         };
@@ -205,7 +209,10 @@ impl Dispatcher {
         context: &Arc<CallContext>,
         uri: &str,
     ) -> Result<DispatchOutcome<ReadResult>, DispatchError> {
-        let unknown = || DispatchError::resource_not_found(uri, view);
+        let unknown = || {
+            observer::log_unknown(context, CallKind::Resource, None);
+            DispatchError::resource_not_found(uri, view)
+        };
         let catalog_plugin = view.resource_owner(uri).ok_or_else(unknown)?;
         let uri = ResourceUri::new(uri).map_err(|_| unknown())?;
         let mut span = self.span(catalog_plugin, context, CalledItem::Resource);
@@ -229,10 +236,17 @@ impl Dispatcher {
         name: &str,
         arguments: &[(String, String)],
     ) -> Result<DispatchOutcome<PromptResult>, DispatchError> {
-        let entry = view.prompt(name).ok_or_else(|| DispatchError::unknown_prompt(name, view))?;
-        arguments::check_prompt_arguments(entry.prompt(), name, arguments)?;
+        let unknown = || {
+            observer::log_unknown(context, CallKind::Prompt, Some(name));
+            DispatchError::unknown_prompt(name, view)
+        };
+        let entry = view.prompt(name).ok_or_else(unknown)?;
         let catalog_plugin = entry.plugin();
         let mut span = self.span(catalog_plugin, context, CalledItem::Prompt(entry.public_name()));
+        if let Err(error) = arguments::check_prompt_arguments(entry.prompt(), name, arguments) {
+            span.refuse_arguments();
+            return Err(error);
+        }
         let call =
             || catalog_plugin.plugin().get_prompt(Arc::clone(context), &entry.prompt().name, arguments);
         let answer = self.admit_and_invoke(&mut span, context, call).await;
@@ -257,7 +271,10 @@ impl Dispatcher {
     ) -> Result<Completion, DispatchError> {
         let (catalog_plugin, target) = match whose {
             CompletionOwner::Prompt(prompt) => {
-                let unknown = || DispatchError::unknown_prompt(prompt, view);
+                let unknown = || {
+                    observer::log_unknown(context, CallKind::Completion, Some(prompt));
+                    DispatchError::unknown_prompt(prompt, view)
+                };
                 let entry = view.prompt(prompt).ok_or_else(unknown)?;
                 if entry.prompt().arguments.iter().all(|argument| argument.name != name) {
                     return Ok(Completion::default());
@@ -265,7 +282,10 @@ impl Dispatcher {
                 (entry.plugin(), CompletionTarget::Prompt(entry.prompt().name.clone()))
             }
             CompletionOwner::Resource(text) => {
-                let unknown = || DispatchError::unknown_template(text, view);
+                let unknown = || {
+                    observer::log_unknown(context, CallKind::Completion, None);
+                    DispatchError::unknown_template(text, view)
+                };
                 (whose.plugin(view).ok_or_else(unknown)?, CompletionTarget::Template(text.to_owned()))
             }
         };

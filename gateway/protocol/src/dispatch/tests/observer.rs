@@ -110,13 +110,15 @@ async fn reports_invalid_results_as_failures() {
 }
 
 #[tokio::test]
-async fn does_not_report_requests_without_a_call() {
+async fn reports_invalid_arguments_but_no_unknown_names() {
     let (bench, notes) = observed(vec![answers(Ok(ToolResult::default()), None).into_catalog_plugin(|_| {})]);
     for (name, arguments) in [("nobody", "{}"), ("a_run", "{}")] {
         assert!(bench.tool(name, arguments).await.is_err());
     }
     assert!(bench.dispatcher.read_resource(&bench.catalog, &bench.context, "x://nobody").await.is_err());
-    assert_eq!(notes.take(), []);
+    let told = notes.take();
+    let [(_, _, name, outcome, ran)] = &told[..] else { panic!("{told:?}") };
+    assert_eq!((name.as_str(), *outcome, *ran), ("a_run", "invalid_arguments", false));
 }
 
 #[tokio::test]
