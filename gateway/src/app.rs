@@ -175,7 +175,7 @@ impl App {
         let mut started = config.clone();
         started.wider_grants.get_or_insert(default_wider_grants);
         let supervisor = Arc::new(Supervisor::start(started, plugins.own_addresses(own)).await?);
-        let metrics = Metrics::new(supervisor.catalog());
+        let metrics = Metrics::new(supervisor.catalog(), supervisor.tokens());
         let server = server(config, &supervisor, &metrics)?;
         let ending = TransportShutdown::default();
         let draining = CancellationToken::new();

@@ -239,6 +239,7 @@ impl Supervisor {
         let (catalog, _) = sync::watch::channel(Arc::new(Catalog::empty()));
         let (token_sender, tokens) = sync::watch::channel(config.http.tokens.clone());
         let limiter = Arc::new(ConcurrencyLimiter::new(config.concurrency));
+        limiter.set_caller_limits(config.callers, config.roles.clone());
         let updates: Arc<ResourceUpdates> = Arc::default();
         let (request_sender, requests) = mpsc::channel(REQUEST_QUEUE);
         let files = watched.as_ref().map(|watched| watched.files.clone()).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! Startup, monitoring and shutdown of the gateway.
 
+mod access_log;
 mod admin;
 #[cfg(unix)]
 mod cached_lists;

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytesize::ByteSize;
+use moongate_model::call_rate::CallerLimits;
 use moongate_model::roles::AccessRoles;
 
 pub mod protected_paths;
@@ -65,6 +66,8 @@ pub struct Config {
     pub admin: Option<AdminConfig>,
     /// Settings for noticing changed files.
     pub watch: WatchConfig,
+    /// The limits of each caller.
+    pub callers: CallerLimits,
     /// The time at which a wider grant takes effect. `None` if the file doesn't say.
     pub wider_grants: Option<WiderGrantsPolicy>,
     /// True if the gateway starts only if all plugins can be loaded.

@@ -22,6 +22,7 @@ use super::sections::gateway::{
 };
 use super::sections::http::read_http;
 use super::sections::plugin::{callers_state_in_memory, read_defaults, read_plugins};
+use super::sections::rates::read_callers;
 use super::sections::roles::{RoleReferences, read_roles};
 use super::spec::keys::{GATEWAY, ROOT, ValueKind};
 use super::{Config, Secret, protected_paths};
@@ -184,6 +185,7 @@ fn read_sections(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>, file: Path
         admin: read_admin(reader, root, &http),
         http,
         watch: read_watch(reader, &gateway),
+        callers: read_callers(reader, root),
         wider_grants: read_wider_grants(reader, &gateway),
         require_all: reader.boolean(&gateway, "require_all", false),
         startup_wait: reader.duration(&gateway, "startup_wait", DEFAULT_STARTUP_WAIT),

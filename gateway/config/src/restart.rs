@@ -18,6 +18,7 @@ impl Config {
             http,
             admin,
             watch: _,
+            callers: _,
             wider_grants: _,
             require_all: _,  // only matters at start
             startup_wait: _, // likewise

@@ -8,5 +8,6 @@ mod item_filter;
 pub(crate) mod limits;
 pub(crate) mod oauth;
 pub(crate) mod plugin;
+pub(crate) mod rates;
 pub(crate) mod roles;
 pub(crate) mod settings;

@@ -5,6 +5,7 @@ pub mod json_schema;
 pub mod keys;
 mod kind;
 mod limit_keys;
+mod rate_keys;
 mod role_keys;
 pub mod reference;
 mod tls_keys;

@@ -62,6 +62,7 @@ fn message(rejection: Rejection) -> String {
         | Rejection::MissingCertificate
         | Rejection::ExpiredCertificate
         | Rejection::InvalidToken(_)
+        | Rejection::TooManyFailedTokens(_)
         | Rejection::InsufficientScope
         | Rejection::IssuerUnavailable
         | Rejection::Method(_)

@@ -9,6 +9,7 @@ use moongate_config::{
     BearerToken, Config, ConfigSource, Diagnostic, Environment, PluginConfig, TlsConfig, WatchConfig,
     WiderGrantsPolicy, load_config, protected_paths,
 };
+use moongate_model::call_rate::CallerLimits;
 use moongate_model::roles::AccessRoles;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
@@ -182,6 +183,7 @@ pub(super) struct DesiredConfig {
     pub(super) tokens_wait: bool,
     /// The certificate of the endpoint. The endpoint waits for changes.
     pub(super) tls: watch::Sender<Option<TlsConfig>>,
+    pub(super) callers: CallerLimits,
     queued: Option<ReadRequest>,
     running: Option<ReadRequest>,
 }
@@ -204,6 +206,7 @@ impl DesiredConfig {
             tokens: config.http.tokens.clone(),
             tokens_wait: false,
             tls: watch::Sender::new(config.http.tls.clone()),
+            callers: config.callers,
             queued: None,
             running: None,
             started: Arc::new(config),

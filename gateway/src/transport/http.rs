@@ -27,6 +27,7 @@ mod health_probes;
 mod legacy_sse;
 pub(crate) mod listener;
 pub(crate) mod origin;
+mod refusal_log;
 pub(crate) mod rejection;
 mod sse;
 pub(crate) mod tls;

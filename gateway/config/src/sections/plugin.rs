@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::item_filter::read_filter;
 use super::limits::read_limits;
+use super::rates::read_tool_rates;
 use super::settings::read_settings;
 use crate::grants::read_grants;
 use crate::model::{
@@ -119,6 +120,7 @@ fn read_plugin(
             Some(limits) => read_limits(reader, &limits, &defaults.limits),
             None => defaults.limits.clone(),
         },
+        rates: read_tool_rates(reader, table),
         settings,
         setting_origins: filled_from,
         spans: places,

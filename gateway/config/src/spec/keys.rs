@@ -6,10 +6,12 @@
 pub(crate) use super::auth_keys::INTROSPECTION;
 pub use super::kind::{Content, Key, MIN_SIZE_WITHOUT_UNIT, NumberRange, ValueKind};
 pub use super::limit_keys::LIMITS;
+pub(crate) use super::rate_keys::{EVERY_TOOL, RATE, TOOL_RATE, is_rate, is_tool_rate};
 pub use super::role_keys::ROLE;
 
 use super::auth_keys::AUTH;
 use super::kind::{key, optional, required};
+use super::rate_keys::CALLER_LIMITS;
 use super::tls_keys::HTTP_TLS;
 
 /// The top level.
@@ -25,6 +27,11 @@ pub static ROOT: &[Key] = &[
         "admin",
         ValueKind::Table(ADMIN),
         "The admin listener: health, metrics, status and reloads. Without this table, it is off.",
+    ),
+    key(
+        "callers",
+        ValueKind::Table(CALLER_LIMITS),
+        "Limits of each caller. [limits.md](limits.md#several-callers) defines what a caller is.",
     ),
     key("defaults", ValueKind::Table(DEFAULTS), "Defaults for all plugins."),
     key(
@@ -321,6 +328,12 @@ static PLUGIN: &[Key] = &[
     ),
     key("allow", ValueKind::Table(ALLOW), "The plugin's grants. By default, it can access nothing."),
     key("limits", ValueKind::Table(LIMITS), "Limits of the plugin."),
+    key(
+        "rates",
+        ValueKind::Named(&ValueKind::Table(TOOL_RATE)),
+        "How often the plugin's tools can be called, by the plugin's own names. `\"*\"` stands for each tool: it sets what \
+         a tool's own table doesn't.",
+    ),
     key(
         "config",
         ValueKind::Settings,

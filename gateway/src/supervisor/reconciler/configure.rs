@@ -220,6 +220,14 @@ impl Reconciler {
             desired.stop_grace = config.stop_grace;
             changes.lines.push("`gateway.stop_grace`".to_owned());
         }
+        let have_same_limits = desired.callers == config.callers;
+        if !have_same_limits {
+            desired.callers = config.callers;
+            changes.lines.push("`callers`".to_owned());
+        }
+        if !have_same_limits || !have_same_roles {
+            self.deps.limiter.set_caller_limits(desired.callers, desired.roles.clone());
+        }
         if desired.watch != config.watch {
             desired.watch = config.watch;
             changes.lines.push("file watching".to_owned());

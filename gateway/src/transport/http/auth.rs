@@ -133,6 +133,7 @@ impl RequestAuthenticator {
                 | Rejection::Path
                 | Rejection::MissingCertificate
                 | Rejection::ExpiredCertificate
+                | Rejection::TooManyFailedTokens(_)
                 | Rejection::IssuerUnavailable
                 | Rejection::Method(_)
                 | Rejection::ContentType

@@ -24,13 +24,14 @@ impl Http {
     #[track_caller]
     pub fn admin(&self) -> Admin {
         const WHILE_LOADING: &str = "admin listener at http://";
+        const IN_JSON: &str = "\"admin\":\"http://";
         wait_until("the log names the admin listener", || {
             let log = self.log();
-            log.contains("\nadmin ") || log.contains(WHILE_LOADING)
+            log.contains("\nadmin ") || log.contains(WHILE_LOADING) || log.contains(IN_JSON)
         });
         let log = self.log();
         let address = log.lines().filter(|line| line.contains("admin")).find_map(|line| {
-            let rest = match line.split_once(WHILE_LOADING) {
+            let rest = match line.split_once(WHILE_LOADING).or_else(|| line.split_once(IN_JSON)) {
                 Some((_, rest)) => rest,
                 None => line.split("http://").nth(1)?,
             };

@@ -1,5 +1,6 @@
 //! Tests of views: each answers as if nothing else existed.
 
+use crate::call_rate::CallerLimits;
 use crate::names::Principal;
 use crate::roles::{
     AccessRole, AccessRoles, CallerCondition, ItemPatterns, NamePattern, RoleMember, UriPattern,
@@ -22,7 +23,7 @@ fn uris(patterns: &[&str]) -> Vec<UriPattern> {
 /// A role of the caller with the same name.
 fn role(name: &str, allow: ItemPatterns, deny: ItemPatterns) -> AccessRole {
     let members = vec![RoleMember { span: 0..0, callers: CallerCondition::Token(name.into()) }];
-    AccessRole { name: name.into(), span: 0..0, members, allow, deny }
+    AccessRole { name: name.into(), span: 0..0, members, allow, deny, limits: CallerLimits::default() }
 }
 
 fn plugins(patterns: &[&str]) -> ItemPatterns {

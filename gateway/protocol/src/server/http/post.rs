@@ -26,7 +26,7 @@ use crate::session::Session;
 use super::upgrade::{self, Upgraded};
 use super::{ClaimedRevision, HttpAnswer, HttpPost, HttpReply, StreamLifetime, refuse_body};
 use crate::names::Principal;
-use crate::server::headers::{self, Header, Headers, SESSION_ID_HEADER};
+use crate::server::headers::{self, Header, Headers, SESSION_ID_HEADER, TRACE_PARENT_HEADER};
 use crate::server::listen_streams::StreamEnds;
 use crate::server::observer::ServerSpan;
 use crate::server::request::{read_counted_params, receive_notification};
@@ -35,6 +35,17 @@ use crate::server::{
     MAX_INLINE_BYTES, NO_BATCHES, PARSE_LIMITS, Server, batch_error, duplicate_id, finish, finish_request,
     join_batch, malformed, response, stray_error, unknown_id,
 };
+
+impl HttpPost<'_> {
+    /// Parses the parameters of a request in the body.
+    fn read_params(&self, request: &Request<'_>) -> Result<Params, ProtocolError> {
+        let params = read_counted_params(request, self.memory.cloned())?;
+        Ok(match self.headers.get(TRACE_PARENT_HEADER) {
+            Header::Text(parent) => params.with_trace_parent(parent),
+            Header::Absent | Header::Invalid => params,
+        })
+    }
+}
 
 impl Server {
     /// Serves a POST.
@@ -140,7 +151,7 @@ impl Server {
             let error = ProtocolError::internal(BusyReason::UnreadResponses.to_string());
             return refuse(span, 503, error);
         }
-        let params = match read_counted_params(request, post.memory.cloned()) {
+        let params = match post.read_params(request) {
             Ok(params) => params,
             Err(error) => {
                 let status = if claimed_revision.is_stateless() { 400 } else { 200 };
@@ -358,7 +369,7 @@ impl Server {
         let answers = entries.into_iter().map(|entry| {
             let session = Arc::clone(&session);
             let params = match &entry {
-                Ok(Message::Request(request)) => Some(read_counted_params(request, post.memory.cloned())),
+                Ok(Message::Request(request)) => Some(post.read_params(request)),
                 Ok(Message::Notification(_) | Message::Response(_)) | Err(_) => None,
             };
             async move {
