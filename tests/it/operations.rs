@@ -11,6 +11,8 @@ mod log_format;
 mod memory;
 mod metrics;
 #[cfg(unix)]
+mod proxies;
+#[cfg(unix)]
 pub(crate) mod shutdown;
 #[cfg(unix)]
 mod shared_volume;

@@ -166,7 +166,8 @@ fn collect(own: &'static str, mut stream: EventStream) -> JoinHandle<Vec<String>
 
 /// Tables for the callers.
 fn tables() -> String {
-    let mut tables = "[plugins.notes]\nsource = \"@stateful@\"\nallow.state = true\nallow.state_scope = \"caller\"\n\
+    let mut tables = "[gateway]\nstate = \"state\"\n\
+                      [plugins.notes]\nsource = \"@stateful@\"\nallow.state = true\nallow.state_scope = \"caller\"\n\
                       [roles.idler]\nmembers = [{ subject = \"idler\" }]\nallow.plugins = [\"zoo\", \"notes\"]\n"
         .to_owned();
     for caller in CALLERS {
