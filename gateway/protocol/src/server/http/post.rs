@@ -284,6 +284,10 @@ impl Server {
         let Ok(running) = session.in_flight.begin(id) else {
             return HttpReply::new(200, span.respond(id, duplicate_id())).into();
         };
+        if running.is_cancelled() {
+            let error = ProtocolError::cancelled(); // the session has just ended
+            return HttpReply::new(200, span.respond(id, RequestAnswer::Error(error))).into();
+        }
         let responses = self.responses_to(session.caller());
         let HttpPost { caller, streaming, .. } = post;
         let closes_at = match streaming {
