@@ -158,12 +158,13 @@ impl Server {
             return self.initialize(post, request, &params, span).into();
         }
         if envelope::is_stateless_claim(&params) || claimed_revision.is_stateless() {
-            if request.method == Method::CallTool.as_str() {
+            let envelope = check_stateless(&post, request, &params, &mut span);
+            if envelope.is_ok() && request.method == Method::CallTool.as_str() {
                 // Headers repeat its arguments, so it must be known before they are checked.
                 self.protocol.wait_for_tool(&post.caller.principal(), &params).await;
             }
             let responses = self.responses_to(caller);
-            let started = self.post_stateless(post, request, params, &mut span);
+            let started = envelope.and_then(|envelope| self.post_stateless(post, request, params, envelope));
             return match span.instrument(started) {
                 Ok(RequestInProgress {
                     started: StartedRequest::Pending(later),
@@ -200,20 +201,14 @@ impl Server {
         }
     }
 
-    /// Starts a request of a stateless revision, after checking its version header, the envelope and the other headers.
+    /// Starts a request of a stateless revision, after checking the headers that repeat arguments.
     fn post_stateless(
         &self,
         post: HttpPost<'_>,
         request: &Request<'_>,
         params: Params,
-        span: &mut ServerSpan,
+        envelope: RequestEnvelope,
     ) -> Result<RequestInProgress, ProtocolError> {
-        if let Some(claimed) = envelope::claimed_version(&params) {
-            headers::check_version(post.headers, &claimed)?;
-        }
-        let envelope = RequestEnvelope::read(&params)?;
-        span.set_revision(envelope.revision);
-        headers::check_standard(post.headers, &request.method, &params)?;
         if request.method == Method::CallTool.as_str() {
             headers::check_arguments(
                 post.headers,
@@ -414,6 +409,22 @@ impl Server {
         }
         HttpReply::new(200, join_batch(responses))
     }
+}
+
+/// Checks the version header of a request of a stateless revision, the envelope and the headers that every method has.
+fn check_stateless(
+    post: &HttpPost<'_>,
+    request: &Request<'_>,
+    params: &Params,
+    span: &mut ServerSpan,
+) -> Result<RequestEnvelope, ProtocolError> {
+    if let Some(claimed) = envelope::claimed_version(params) {
+        headers::check_version(post.headers, &claimed)?;
+    }
+    let envelope = RequestEnvelope::read(params)?;
+    span.set_revision(envelope.revision);
+    headers::check_standard(post.headers, &request.method, params)?;
+    Ok(envelope)
 }
 
 /// A channel without messages.
