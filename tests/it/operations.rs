@@ -2,6 +2,8 @@
 
 mod admin;
 #[cfg(unix)]
+mod admin_network;
+#[cfg(unix)]
 mod cached_lists;
 #[cfg(unix)]
 mod loading;

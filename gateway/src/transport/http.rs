@@ -15,13 +15,13 @@ use crate::transport::TransportShutdown;
 use crate::transport::trace::Trace;
 
 pub(crate) mod accept;
-mod auth;
+pub(crate) mod auth;
 pub(crate) mod body;
-mod client_identity;
+pub(crate) mod client_identity;
 mod client_stream;
 pub(crate) mod connections;
 mod endpoint;
-mod failed_tokens;
+pub(crate) mod failed_tokens;
 mod forwarded;
 mod health_probes;
 mod legacy_sse;

@@ -8,6 +8,7 @@ pub use super::kind::{Content, Key, MIN_SIZE_WITHOUT_UNIT, NumberRange, ValueKin
 pub use super::limit_keys::LIMITS;
 pub use super::role_keys::ROLE;
 
+use super::admin_keys::ADMIN;
 use super::auth_keys::AUTH;
 use super::kind::{key, optional, required};
 use super::tls_keys::HTTP_TLS;
@@ -133,14 +134,6 @@ pub static GATEWAY: &[Key] = &[
          closes stdin.",
     ),
 ];
-
-static ADMIN: &[Key] = &[optional(
-    "listen",
-    ValueKind::String("an address such as \"127.0.0.1:8932\""),
-    "\"127.0.0.1:8932\"",
-    "The IP address and port to listen on. It must be a loopback address, because there is no authentication. Port 0 \
-     selects a free port.",
-)];
 
 static HTTP: &[Key] = &[
     optional(

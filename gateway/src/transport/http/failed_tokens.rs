@@ -29,7 +29,7 @@ const MAX_PEERS: usize = 1024;
 
 /// Counts refused tokens by peer. A peer is an address, or a /64 network of IPv6.
 #[derive(Debug, Default)]
-pub(super) struct FailedTokens(Mutex<FailedTokensState>);
+pub(crate) struct FailedTokens(Mutex<FailedTokensState>);
 
 #[derive(Debug, Default)]
 struct FailedTokensState {
@@ -45,7 +45,7 @@ struct PeerFailures {
 
 impl FailedTokens {
     /// Records a refused token and returns the delay of its response.
-    pub(super) fn record(&self, address: IpAddr, problem: TokenProblem) -> Duration {
+    pub(crate) fn record(&self, address: IpAddr, problem: TokenProblem) -> Duration {
         let now = Instant::now();
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(failures) = state.log_interval.record(now, 1) {
