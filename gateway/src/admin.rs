@@ -157,7 +157,7 @@ impl BoundAdminListener {
         let state = Arc::clone(&self.router);
         let router = Router::new().fallback(router::answer).with_state(self.router);
         let AdminCredentials { token, tls } = self.credentials;
-        let tls = ListenerTls::new(tls.subscribe());
+        let tls = ListenerTls::new(tls.subscribe(), ListenerPurpose::Admin);
         let over = async { tokio::time::sleep(SHUTDOWN_GRACE).await }; // starts when it is first polled
         let connections = admin_connections(reserved_files());
         let limits = ListenerLimits { connections, idle: IDLE_TIMEOUT };

@@ -24,6 +24,7 @@ mod endpoint;
 pub(crate) mod failed_tokens;
 mod forwarded;
 mod health_probes;
+mod http2;
 mod legacy_sse;
 pub(crate) mod listener;
 pub(crate) mod origin;
@@ -146,7 +147,8 @@ impl BoundEndpoint {
         let router = router.fallback(endpoint::not_found).with_state(endpoint);
         let TransportShutdown { stop_accepting: stop, time_up: over, .. } = ending;
         let limits = ListenerLimits { connections: max_connections(config), idle: config.idle_timeout };
-        self.0.serve(router, ListenerTls::new(tls), limits, stop, over.cancelled_owned()).await
+        let tls = ListenerTls::new(tls, ListenerPurpose::Mcp);
+        self.0.serve(router, tls, limits, stop, over.cancelled_owned()).await
     }
 }
 
