@@ -3,6 +3,8 @@
 mod access_log;
 mod admin;
 #[cfg(unix)]
+mod admin_network;
+#[cfg(unix)]
 mod cached_lists;
 #[cfg(unix)]
 mod loading;

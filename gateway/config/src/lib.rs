@@ -47,8 +47,8 @@ pub use read::{EntryKind, Environment, ProcessEnvironment, nearest_path};
 pub use report::{ConfigSource, RenderStyle, render_diagnostics, resolved_config};
 pub use sections::admin::{AdminConfig, admin_listener};
 pub use sections::gateway::{WatchConfig, WiderGrantsPolicy};
-pub use sections::http::{BearerToken, HttpConfig};
-pub use sections::http_tls::{ClientAuthority, ClientCertificatePolicy, TlsConfig, endpoint_certificate};
+pub use sections::http::{BearerToken, HttpConfig, ListenerKind};
+pub use sections::http_tls::{ClientAuthority, ClientCertificatePolicy, TlsConfig, listener_certificate};
 pub use sections::oauth::{
     IntrospectionConfig, IssuerConfig, KeyLocation, OAuthConfig, ProtectedResource, is_secure_url,
 };

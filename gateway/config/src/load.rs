@@ -42,16 +42,36 @@ pub struct LoadedConfig {
     /// Problems that matter only if HTTP is served: missing tokens. A client that starts its own gateway doesn't need
     /// tokens.
     pub http_problems: Vec<Diagnostic>,
+    /// Problems with certificates and keys, which matter only if HTTP is served. A running gateway keeps those in use.
+    pub tls_problems: Vec<Diagnostic>,
     /// The absolute path of every file that was examined, whether it exists or not: the configuration, components,
     /// secrets, and directories that can't be used. If one of them changes, loading again can give another result.
     pub files: BTreeSet<PathBuf>,
 }
 
 impl LoadedConfig {
+    /// The result of a file that can't be used.
+    #[must_use]
+    pub fn invalid(source: ConfigSource, problems: Vec<Diagnostic>, files: BTreeSet<PathBuf>) -> Self {
+        let (http_problems, tls_problems) = (Vec::new(), Vec::new());
+        Self { source, config: None, problems, http_problems, tls_problems, files }
+    }
+
     /// The result for serving HTTP.
     #[must_use]
     pub fn require_http(mut self) -> Self {
         self.problems.append(&mut self.http_problems);
+        self.problems.append(&mut self.tls_problems);
+        finish(&mut self.problems, &mut self.config);
+        self
+    }
+
+    /// The result for a gateway that already serves HTTP: certificates and keys that can't be used stay separate
+    /// problems, because those in use can be kept.
+    #[must_use]
+    pub fn require_http_except_tls(mut self) -> Self {
+        self.problems.append(&mut self.http_problems);
+        self.problems.extend(self.tls_problems.extract_if(.., |problem| !problem.is_error()));
         finish(&mut self.problems, &mut self.config);
         self
     }
@@ -82,7 +102,7 @@ pub fn load_config(file: &Path, environment: &dyn Environment) -> LoadedConfig {
             let problem = paths::unreadable_configuration(file, &error);
             let source = ConfigSource { path: file.to_owned(), text: String::new() };
             let files = BTreeSet::from([absolute(file)]);
-            LoadedConfig { source, config: None, problems: vec![problem], http_problems: Vec::new(), files }
+            LoadedConfig::invalid(source, vec![problem], files)
         }
     }
 }
@@ -97,10 +117,10 @@ pub fn parse_config(file: &Path, text: String, environment: &dyn Environment) ->
         let problems = syntax_problems(&errors, &text);
         let source = ConfigSource { path, text: redact_invalid(&text) };
         let files = BTreeSet::from([absolute(file)]);
-        return LoadedConfig { source, config: None, problems, http_problems: Vec::new(), files };
+        return LoadedConfig::invalid(source, problems, files);
     }
     let root = parsed.get_ref();
-    let ReadResult { mut config, problems, http_problems, secret_spans, files } =
+    let ReadResult { mut config, problems, http_problems, tls_problems, secret_spans, files } =
         read_config(absolute(file), &text, root, environment);
     let (redacted, masked) = redact(&text, root, &secret_spans);
     let scrubbed = |problems: Vec<Diagnostic>| -> Vec<Diagnostic> {
@@ -108,12 +128,14 @@ pub fn parse_config(file: &Path, text: String, environment: &dyn Environment) ->
     };
     let mut problems = scrubbed(problems);
     let of_http = scrubbed(http_problems);
+    let of_tls = scrubbed(tls_problems);
     finish(&mut problems, &mut config);
     LoadedConfig {
         source: ConfigSource { path, text: redacted },
         config,
         problems,
         http_problems: of_http,
+        tls_problems: of_tls,
         files,
     }
 }
@@ -144,6 +166,7 @@ struct ReadResult {
     config: Option<Config>,
     problems: Vec<Diagnostic>,
     http_problems: Vec<Diagnostic>,
+    tls_problems: Vec<Diagnostic>,
     secret_spans: Vec<Range<usize>>,
     files: BTreeSet<PathBuf>,
 }
@@ -166,11 +189,18 @@ fn read_config(file: PathBuf, text: &str, parsed: &DeTable<'_>, environment: &dy
         }
         config = Some(read);
     }
-    let ConfigReader { problems, http_problems, secret_spans, files, expansions, .. } = reader;
-    let as_written = |problem| expansions.iter().fold(problem, |problem, expansion| expansion.undo(problem));
-    let problems = problems.into_iter().map(as_written).collect();
-    let http_problems = http_problems.into_iter().map(as_written).collect();
-    ReadResult { config, problems, http_problems, secret_spans, files }
+    let ConfigReader { problems, http_problems, tls_problems, secret_spans, files, expansions, .. } = reader;
+    let undone = |problem| expansions.iter().fold(problem, |problem, expansion| expansion.undo(problem));
+    let as_written =
+        |problems: Vec<Diagnostic>| -> Vec<Diagnostic> { problems.into_iter().map(undone).collect() };
+    ReadResult {
+        config,
+        problems: as_written(problems),
+        http_problems: as_written(http_problems),
+        tls_problems: as_written(tls_problems),
+        secret_spans,
+        files,
+    }
 }
 
 /// Reads all sections.
@@ -221,6 +251,11 @@ fn check_disclosed(reader: &mut ConfigReader<'_>, config: &Config) {
             let message = format!("this would {action} the gateway's own token `{}`", token.principal);
             let problem = Diagnostic::error(message).with_span(span.clone());
             reader.report(problem.with_hint("use a different secret for this plugin"));
+        }
+        if config.admin.as_ref().and_then(|admin| admin.token.as_ref()).is_some_and(discloses) {
+            let problem = Diagnostic::error(format!("this would {action} the gateway's own admin token"));
+            reader
+                .report(problem.with_span(span.clone()).with_hint("use a different secret for this plugin"));
         }
         let mut clients = config.http.oauth.client_secrets();
         if let Some((issuer, _)) = clients.find(|(_, secret)| discloses(secret)) {

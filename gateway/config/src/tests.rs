@@ -452,7 +452,7 @@ fn lists_every_file_even_with_errors() {
 
 #[test]
 fn detects_port_collisions() {
-    let admin = |listen: &str| AdminConfig { listen: listen.parse().unwrap() };
+    let admin = |listen: &str| AdminConfig { listen: listen.parse().unwrap(), ..AdminConfig::default() };
     for (own, http) in [
         ("127.0.0.1:8931", "127.0.0.1:8931"),
         ("127.0.0.1:8931", "0.0.0.0:8931"),

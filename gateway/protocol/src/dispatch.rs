@@ -296,7 +296,9 @@ impl Dispatcher {
         let call = || catalog_plugin.plugin().complete(Arc::clone(context), &target, name, value, others);
         let answer = self.admit_and_invoke(&mut span, context, call).await;
         let (completion, _permit) = span.finish(answer)?;
-        Ok(output::limit_completion(output::visible_completion(view, &target, name, others, completion)))
+        let source = catalog_plugin.id();
+        let visible = output::visible_completion(view, source, &target, name, others, completion);
+        Ok(output::limit_completion(visible))
     }
 
     fn span<'a>(

@@ -18,6 +18,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{self as client, Client};
 use hyper_util::rt::TokioExecutor;
+use moongate_config::ListenerKind;
 use moongate_model::json::Json;
 use moongate_protocol::catalog::header_arguments;
 use serde_json::{Value, json};
@@ -25,11 +26,10 @@ use tokio::time::timeout;
 use url::{Host, Url};
 
 use crate::cli::call::rounds::{RoundInput, RoundResult};
-use crate::cli::{print, version};
+use crate::cli::client_tls::ClientTlsOptions;
+use crate::cli::{configuration, print, version};
 use crate::transport::http::MCP_PATH;
 use crate::transport::http::tls::PLAIN_HTTP_ANSWER;
-
-mod trust;
 
 /// The protocol revision, which is sent with every request.
 const PROTOCOL_REVISION: &str = "2026-07-28";
@@ -80,7 +80,7 @@ enum HttpTransport {
 }
 
 impl HttpTransport {
-    fn to(endpoint: &Url, config: Option<&Path>) -> Result<Self> {
+    fn to(endpoint: &Url, config: Option<&Path>, tls: &ClientTlsOptions) -> Result<Self> {
         let mut connector = HttpConnector::new();
         connector.enforce_http(false);
         connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
@@ -88,7 +88,8 @@ impl HttpTransport {
         if endpoint.scheme() == "http" {
             return Ok(Self::Plain(client.build(connector)));
         }
-        let trust = HttpsConnectorBuilder::new().with_tls_config(trust::client_config(config)?);
+        let tls = tls.client_config(&configuration::read(config), ListenerKind::Http)?;
+        let trust = HttpsConnectorBuilder::new().with_tls_config(tls);
         Ok(Self::Tls(client.build(trust.https_only().enable_http1().wrap_connector(connector))))
     }
 
@@ -105,10 +106,11 @@ impl McpClient {
     /// names or that is found.
     ///
     /// # Errors
-    /// The token isn't a valid header value, or this machine has no CA certificates.
+    /// The token isn't a valid header value, a file of `tls` can't be used, or this machine has no CA certificates.
     pub(super) fn new(
         endpoint: Url,
         config: Option<&Path>,
+        tls: &ClientTlsOptions,
         capabilities: Value,
         read_timeout: Duration,
     ) -> Result<Self> {
@@ -124,7 +126,7 @@ impl McpClient {
                 value.set_sensitive(true);
                 value
             });
-        let transport = HttpTransport::to(&endpoint, config)?;
+        let transport = HttpTransport::to(&endpoint, config, tls)?;
         Ok(Self { transport, endpoint, token, read_timeout, capabilities })
     }
 

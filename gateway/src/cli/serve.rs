@@ -44,8 +44,9 @@ pub(super) struct Serve {
     /// without --stdio
     #[arg(long, value_name = "ADDR", num_args = 0..=1, value_parser = address)]
     http: Option<Option<SocketAddr>>,
-    /// Serve health, metrics, status and reload requests at ADDR, a loopback address [default: `listen` in `[admin]`]. On
-    /// by default if `[admin]` is configured and MCP is served over HTTP
+    /// Serve health, metrics, status and reload requests at ADDR [default: `listen` in `[admin]`]. An address that
+    /// other machines can reach needs a token or client certificates in `[admin]`. On by default if `[admin]` is
+    /// configured and MCP is served over HTTP
     #[arg(long, value_name = "ADDR", num_args = 0..=1, value_parser = address)]
     admin: Option<Option<SocketAddr>>,
     /// Record every message in FILE, one JSON object per line, with time, direction, client and request id.
@@ -148,12 +149,14 @@ impl Serve {
     /// because many such processes can use the same configuration.
     fn addresses(&self, config: &Config) -> Result<ListenAddresses, SocketAddr> {
         let http = self.serves_http().then(|| self.http.flatten().unwrap_or(config.http.listen));
-        let admin = match (self.admin, config.admin) {
-            (Some(Some(listen)), _) => Some(AdminConfig { listen }),
+        let admin = match (self.admin, config.admin.clone()) {
+            (Some(Some(listen)), configured) => {
+                Some(AdminConfig { listen, ..configured.unwrap_or_default() })
+            }
             (Some(None), configured) => Some(configured.unwrap_or_default()),
             (None, configured) => configured.filter(|_| http.is_some()),
         };
-        if let (Some(http), Some(admin)) = (http, admin)
+        if let (Some(http), Some(admin)) = (http, &admin)
             && admin.collides_with(http)
         {
             return Err(admin.listen);
@@ -182,7 +185,7 @@ impl Serve {
             lines.push("endpoint  stdio".to_owned());
         }
         if let Some(address) = app.admin_address() {
-            let url = format!("http://{address}");
+            let url = format!("{}://{address}", admin_scheme(config));
             lines.push(format!("admin     {url}"));
             members.insert("admin".to_owned(), json!(url));
         }
@@ -224,9 +227,15 @@ async fn loaded_while_connected(app: &App, config: &Config) -> Result<(), AppSta
 fn answers_meanwhile(app: &App, config: &Config) -> String {
     let scheme = config.http.scheme();
     let endpoint = app.address().map(|address| format!(" at {scheme}://{address}{MCP_PATH}"));
-    let admin = app.admin_address().map(|address| format!("; admin listener at http://{address}"));
+    let admin = app.admin_address();
+    let admin = admin.map(|address| format!("; admin listener at {}://{address}", admin_scheme(config)));
     let (endpoint, admin) = (endpoint.unwrap_or_default(), admin.unwrap_or_default());
     format!("serving{endpoint} while plugins are being loaded{admin}")
+}
+
+/// The scheme of the admin listener's address.
+fn admin_scheme(config: &Config) -> &'static str {
+    config.admin.as_ref().map_or("http", AdminConfig::scheme)
 }
 
 /// Waits for a signal or the end of the host, and shuts down.
@@ -279,7 +288,9 @@ fn start_error(error: &AppStartError, mut problems: Vec<Diagnostic>, source: &Co
         AppStartError::Unauthenticated(_)
         | AppStartError::WeakToken { .. }
         | AppStartError::UnreadableTokens
-        | AppStartError::Admin(AdminError::NotLoopback(_)) => ExitKind::Configuration,
+        | AppStartError::Admin(
+            AdminError::Unauthenticated(_) | AdminError::WeakToken(_) | AdminError::UnreadableCredentials,
+        ) => ExitKind::Configuration,
         AppStartError::Trace(
             TraceError::Io { .. }
             | TraceError::NotRegularFile(_)

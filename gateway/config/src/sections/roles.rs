@@ -150,7 +150,7 @@ fn read_member(
     }
     if kinds == ["certificate"] {
         let name = reader.string(table, "certificate")?;
-        if references.http.tls.as_ref().is_none_or(|tls| tls.client_authority.is_none()) {
+        if !references.http.accepts_certificates() && !references.http.has_broken_tls {
             let problem =
                 Diagnostic::warning("no caller has a client certificate").with_span(name.span.clone());
             reader.report(problem.with_hint("set `client_ca` in `[http.tls]`, or remove this member"));

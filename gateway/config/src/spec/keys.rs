@@ -9,6 +9,7 @@ pub use super::limit_keys::LIMITS;
 pub(crate) use super::rate_keys::{EVERY_TOOL, RATE, TOOL_RATE, is_rate, is_tool_rate};
 pub use super::role_keys::ROLE;
 
+use super::admin_keys::ADMIN;
 use super::auth_keys::AUTH;
 use super::kind::{key, optional, required};
 use super::rate_keys::CALLER_LIMITS;
@@ -140,14 +141,6 @@ pub static GATEWAY: &[Key] = &[
          closes stdin.",
     ),
 ];
-
-static ADMIN: &[Key] = &[optional(
-    "listen",
-    ValueKind::String("an address such as \"127.0.0.1:8932\""),
-    "\"127.0.0.1:8932\"",
-    "The IP address and port to listen on. It must be a loopback address, because there is no authentication. Port 0 \
-     selects a free port.",
-)];
 
 static HTTP: &[Key] = &[
     optional(

@@ -17,14 +17,14 @@ use tokio::time::Instant;
 const FAILURE_RATE: &str = "10/min";
 
 /// The delay of the answer to each further one.
-pub(super) const FAILURE_DELAY: Duration = Duration::from_secs(1);
+pub(crate) const FAILURE_DELAY: Duration = Duration::from_secs(1);
 
 /// The maximum number of peers that are remembered.
 const MAX_PEERS: usize = 1024;
 
 /// Counts refused tokens by peer. A peer is an address, or a /64 network of IPv6.
 #[derive(Debug)]
-pub(super) struct FailedTokens {
+pub(crate) struct FailedTokens {
     rate: CallRate,
     peers: Mutex<RateTable<Caller>>,
 }
@@ -38,9 +38,9 @@ impl Default for FailedTokens {
 
 impl FailedTokens {
     /// Counts a refused token. If there were too many before it, returns the time after which the peer can try again.
-    pub(super) fn record(&self, address: IpAddr, problem: TokenProblem) -> Option<Duration> {
-        if problem == TokenProblem::Expired {
-            // It was valid, so nobody guesses. Its holder needs to know that it has expired.
+    pub(crate) fn record(&self, address: IpAddr, problem: TokenProblem) -> Option<Duration> {
+        // Signed tokens can't be guessed, and their holders need to learn that one has expired or was revoked.
+        if !matches!(problem, TokenProblem::Unknown | TokenProblem::Malformed) {
             return None;
         }
         let (peer, now) = (Caller::from_address(address), Instant::now());
@@ -73,7 +73,9 @@ mod tests {
         let network = |host: u16| IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, host]);
         let guessed = (0..11).filter_map(|host| failed.record(network(host), TokenProblem::Unknown));
         assert_eq!(guessed.count(), 1, "a network of IPv6 is one peer");
-        assert_eq!(failed.record(address(1), TokenProblem::Expired), None, "it isn't a guess");
+        for problem in [TokenProblem::Expired, TokenProblem::UnknownKey, TokenProblem::Inactive] {
+            assert_eq!(failed.record(address(1), problem), None, "it isn't a guess");
+        }
         tokio::time::advance(Duration::from_secs(6)).await;
         assert_eq!(waits(address(1), 2).len(), 1);
         tokio::time::advance(Duration::from_secs(60)).await;

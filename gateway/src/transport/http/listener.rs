@@ -3,6 +3,7 @@
 //! The accept loop is our own, because axum's limits neither the number of connections nor the time to send a request
 //! head. Small responses are sent at once (TCP_NODELAY), head and body in one write.
 
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 use crate::transport::http::client_identity::ClientIdentity;
 use crate::transport::http::client_stream::{ClientStream, DecryptedStream};
 use crate::transport::http::connections::{ConnectionLimiter, ConnectionSlot};
+use crate::transport::http::http2::{self, StreamService};
 use crate::transport::http::tls::{AcceptedTls, ConnectionTls, ListenerTls};
 
 /// The idle time after which a connection is closed during shutdown, because the rest of a request or response may be
@@ -186,7 +188,7 @@ struct UnreadableRequests(Mutex<LogInterval>);
 
 impl UnreadableRequests {
     /// The text of such an error contains nothing that the client sent.
-    fn log(&self, client: SocketAddr, error: &hyper::Error) {
+    fn log(&self, client: SocketAddr, error: &dyn fmt::Display) {
         let mut interval = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(refused) = interval.record(Instant::now(), 1) {
             let address = client.ip();
@@ -270,14 +272,20 @@ async fn serve_tls_connection(
         () = service.stop.cancelled() => None,
         () = slot.evicted() => None,
     };
-    if let Some(AcceptedTls { stream, identity }) = accepted {
-        serve_connection(
-            DecryptedStream(stream),
-            ConnectionPeer { address: client, identity },
-            service,
-            slot,
-        )
-        .await;
+    let Some(AcceptedTls { stream, identity, is_http2 }) = accepted else { return };
+    let stream = DecryptedStream(stream);
+    if !is_http2 {
+        let peer = ConnectionPeer { address: client, identity };
+        return serve_connection(stream, peer, service, slot).await;
+    }
+    let ListenerService { router, idle, stop, unreadable } = service;
+    let service = StreamService { router, peer: client, identity };
+    let drained = wait_until_idle(&slot);
+    match http2::serve(stream, service, &slot, idle, &stop, drained).await {
+        // Errors that h2 itself found are those of the client.
+        Err(error) if error.is_library() => unreadable.log(client, &error),
+        Err(error) => tracing::debug!(%error, "connection ended early"),
+        Ok(()) => {}
     }
 }
 

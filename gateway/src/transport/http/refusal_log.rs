@@ -11,11 +11,11 @@ use crate::transport::http::rejection::Rejection;
 
 /// The last warning about each reason. The number of reasons is fixed.
 #[derive(Debug, Default)]
-pub(super) struct RefusalLog(Mutex<HashMap<&'static str, LogInterval>>);
+pub(crate) struct RefusalLog(Mutex<HashMap<&'static str, LogInterval>>);
 
 impl RefusalLog {
     /// Logs a refused request, or counts it for the next line. Nothing that the client sent is in the line.
-    pub(super) fn record(&self, address: IpAddr, rejection: Rejection) {
+    pub(crate) fn record(&self, address: IpAddr, rejection: Rejection) {
         let reason = rejection.reason();
         let mut intervals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let due = intervals.entry(reason).or_default().record(Instant::now(), 1);

@@ -95,7 +95,7 @@ impl Rejection {
     }
 
     /// A stable word for metrics.
-    pub(super) fn reason(self) -> &'static str {
+    pub(crate) fn reason(self) -> &'static str {
         match self {
             Self::Host => "host",
             Self::Origin => "origin",

@@ -30,6 +30,7 @@ fn config() -> HttpConfig {
         tokens: Vec::new(),
         oauth: OAuthConfig::default(),
         tls: None,
+        has_broken_tls: false,
         unreadable_tokens: 0,
         allowed_hosts: Vec::new(),
         allowed_origins: vec![WebOrigin::parse("https://app.example").unwrap()],

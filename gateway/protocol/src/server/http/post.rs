@@ -169,12 +169,13 @@ impl Server {
             return self.initialize(post, request, &params, span).into();
         }
         if envelope::is_stateless_claim(&params) || claimed_revision.is_stateless() {
-            if request.method == Method::CallTool.as_str() {
+            let envelope = check_stateless(&post, request, &params, &mut span);
+            if envelope.is_ok() && request.method == Method::CallTool.as_str() {
                 // Headers repeat its arguments, so it must be known before they are checked.
                 self.protocol.wait_for_tool(&post.caller.principal(), &params).await;
             }
             let responses = self.responses_to(caller);
-            let started = self.post_stateless(post, request, params, &mut span);
+            let started = envelope.and_then(|envelope| self.post_stateless(post, request, params, envelope));
             return match span.instrument(started) {
                 Ok(RequestInProgress {
                     started: StartedRequest::Pending(later),
@@ -211,20 +212,14 @@ impl Server {
         }
     }
 
-    /// Starts a request of a stateless revision, after checking its version header, the envelope and the other headers.
+    /// Starts a request of a stateless revision, after checking the headers that repeat arguments.
     fn post_stateless(
         &self,
         post: HttpPost<'_>,
         request: &Request<'_>,
         params: Params,
-        span: &mut ServerSpan,
+        envelope: RequestEnvelope,
     ) -> Result<RequestInProgress, ProtocolError> {
-        if let Some(claimed) = envelope::claimed_version(&params) {
-            headers::check_version(post.headers, &claimed)?;
-        }
-        let envelope = RequestEnvelope::read(&params)?;
-        span.set_revision(envelope.revision);
-        headers::check_standard(post.headers, &request.method, &params)?;
         if request.method == Method::CallTool.as_str() {
             headers::check_arguments(
                 post.headers,
@@ -295,6 +290,10 @@ impl Server {
         let Ok(running) = session.in_flight.begin(id) else {
             return HttpReply::new(200, span.respond(id, duplicate_id())).into();
         };
+        if running.is_cancelled() {
+            let error = ProtocolError::cancelled(); // the session has just ended
+            return HttpReply::new(200, span.respond(id, RequestAnswer::Error(error))).into();
+        }
         let responses = self.responses_to(session.caller());
         let HttpPost { caller, streaming, .. } = post;
         let closes_at = match streaming {
@@ -421,6 +420,22 @@ impl Server {
         }
         HttpReply::new(200, join_batch(responses))
     }
+}
+
+/// Checks the version header of a request of a stateless revision, the envelope and the headers that every method has.
+fn check_stateless(
+    post: &HttpPost<'_>,
+    request: &Request<'_>,
+    params: &Params,
+    span: &mut ServerSpan,
+) -> Result<RequestEnvelope, ProtocolError> {
+    if let Some(claimed) = envelope::claimed_version(params) {
+        headers::check_version(post.headers, &claimed)?;
+    }
+    let envelope = RequestEnvelope::read(params)?;
+    span.set_revision(envelope.revision);
+    headers::check_standard(post.headers, &request.method, params)?;
+    Ok(envelope)
 }
 
 /// A channel without messages.
