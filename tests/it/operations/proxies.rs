@@ -37,6 +37,7 @@ impl ProxyKind {
     const ALL: [Self; 2] = [Self::Caddy, Self::Nginx];
 
     /// The program. `None` if it isn't installed.
+    #[expect(clippy::print_stderr, reason = "a skipped test must be noticed")]
     fn program(self) -> Option<PathBuf> {
         let name = match self {
             Self::Caddy => "caddy",

@@ -104,7 +104,8 @@ impl<'a> Client<'a> {
     /// Calls a tool. The response must contain a text.
     #[track_caller]
     fn call(&self, tool: &str, arguments: Value, expected: &str) {
-        let answer = self.request("tools/call", json!({ "name": tool, "arguments": arguments }));
+        let params = Value::from_iter([("name", Value::from(tool)), ("arguments", arguments)]);
+        let answer = self.request("tools/call", params);
         assert!(answer["result"].to_string().contains(expected), "{tool}: {answer}");
     }
 
