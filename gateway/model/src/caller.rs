@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use crate::names::{Principal, TokenSubject};
+use crate::names::{Principal, TokenFacts, TokenSubject};
 
 /// The prefix of an IPv6 address that identifies one peer. A peer usually has all addresses of such a network.
 const PEER_PREFIX: u128 = !0 << 64;
@@ -73,6 +73,19 @@ impl Caller {
 
 /// For people: the name of a token, of its subject or in a certificate, or the address. The name of a subject is of its
 /// issuer's choice.
+impl Caller {
+    /// The same caller without the scopes and claims of its token, to be kept for a long time.
+    #[must_use]
+    pub fn without_facts(&self) -> Self {
+        match self {
+            Self::Subject(subject) => {
+                Self::Subject(Arc::new(TokenSubject::clone(subject).with_facts(TokenFacts::default())))
+            }
+            Self::Local | Self::Named(_) | Self::Certificate(_) | Self::Address(_) => self.clone(),
+        }
+    }
+}
+
 impl fmt::Display for Caller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

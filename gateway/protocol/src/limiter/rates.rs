@@ -135,9 +135,11 @@ fn rates_of(
     call: CountedAs<'_>,
 ) -> Vec<(RateKey, CallRate)> {
     let of_caller = match call {
-        CountedAs::Completion => limits.completions.map(|rate| (RateKey::Completions(caller.clone()), rate)),
+        CountedAs::Completion => {
+            limits.completions.map(|rate| (RateKey::Completions(caller.without_facts()), rate))
+        }
         CountedAs::Tool(_) | CountedAs::Other => {
-            limits.calls.map(|rate| (RateKey::Caller(caller.clone()), rate))
+            limits.calls.map(|rate| (RateKey::Caller(caller.without_facts()), rate))
         }
     };
     let mut rates: Vec<_> = of_caller.into_iter().collect();
@@ -150,7 +152,7 @@ fn rates_of(
         }));
         rates.extend(per_caller.map(|rate| {
             let (plugin, tool) = key();
-            (RateKey::ToolAndCaller(plugin, tool, caller.clone()), rate)
+            (RateKey::ToolAndCaller(plugin, tool, caller.without_facts()), rate)
         }));
     }
     rates
