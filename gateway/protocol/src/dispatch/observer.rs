@@ -384,7 +384,7 @@ fn log_call(end: &CallEnd<'_>) {
     let duration_ms = milliseconds(total);
     let waited_ms = took.map(|took| milliseconds(total.saturating_sub(took)));
     let caller = context.caller.to_string();
-    let caller = caller.as_str();
+    let (caller, subject) = (caller.as_str(), subject(&context.caller));
     let trace_id = context.trace_id.as_deref();
     let plugin = catalog_plugin.id();
     let kind = kind.as_str();
@@ -393,12 +393,18 @@ fn log_call(end: &CallEnd<'_>) {
         ($level:expr) => {
             tracing::event!(
                 target: ACCESS_TARGET, $level,
-                caller, %plugin, kind, tool, prompt, outcome, reason, duration_ms, waited_ms, trace_id,
+                caller, subject, %plugin, kind, tool, prompt, outcome, reason, duration_ms, waited_ms, trace_id,
                 "plugin call ended"
             )
         };
     }
     if is_logged_by_default(&context.caller) { log!(Level::INFO) } else { log!(Level::DEBUG) }
+}
+
+/// The issuer and subject of a token. Its name can be one that the user has chosen.
+fn subject(caller: &Caller) -> Option<String> {
+    let Caller::Subject(subject) = caller else { return None };
+    Some(format!("{} {}", subject.issuer(), subject.subject()))
 }
 
 /// Writes the line of a call whose name nothing has that the caller can see. URIs can be private, so they have no `name`.
@@ -408,10 +414,11 @@ pub(super) fn log_unknown(context: &CallContext, kind: CallKind, name: Option<&s
     }
     let (caller, name) = (context.caller.to_string(), name.map(quotable));
     let (caller, name, kind, outcome) = (caller.as_str(), name.as_deref(), kind.as_str(), "unknown");
+    let subject = subject(&context.caller);
     let trace_id = context.trace_id.as_deref();
     macro_rules! log {
         ($level:expr) => {
-            tracing::event!(target: ACCESS_TARGET, $level, caller, kind, name, outcome, trace_id, "unknown name")
+            tracing::event!(target: ACCESS_TARGET, $level, caller, subject, kind, name, outcome, trace_id, "unknown name")
         };
     }
     if is_logged_by_default(&context.caller) { log!(Level::INFO) } else { log!(Level::DEBUG) }
