@@ -6,7 +6,7 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -19,17 +19,16 @@ use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use moongate_system::log_interval::LogInterval;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::transport::http::client_identity::ClientIdentity;
 use crate::transport::http::client_stream::{ClientStream, DecryptedStream};
 use crate::transport::http::connections::{ConnectionLimiter, ConnectionSlot};
 use crate::transport::http::http2::{self, StreamService};
+use crate::transport::http::refusal_log::RefusalLog;
 use crate::transport::http::tls::{AcceptedTls, ConnectionTls, ListenerTls};
 
 /// The idle time after which a connection is closed during shutdown, because the rest of a request or response may be
@@ -158,7 +157,7 @@ impl HttpListener {
         let limiter = ConnectionLimiter::new(limits.connections);
         let mut connections = JoinSet::new();
         let service =
-            ListenerService { router, idle: limits.idle, stop: stop.clone(), unreadable: Arc::default() };
+            ListenerService { router, idle: limits.idle, stop: stop.clone(), refusals: Arc::default() };
         accept(&self.listener, &service, tls, &limiter, &mut connections, &stop).await;
         drop(self.listener);
         let all = async { while connections.join_next().await.is_some() {} };
@@ -179,22 +178,7 @@ struct ListenerService {
     idle: Duration,
     /// Cancelled at shutdown.
     stop: CancellationToken,
-    unreadable: Arc<UnreadableRequests>,
-}
-
-/// Logs requests that aren't valid HTTP, at most once a second.
-#[derive(Debug, Default)]
-struct UnreadableRequests(Mutex<LogInterval>);
-
-impl UnreadableRequests {
-    /// The text of such an error contains nothing that the client sent.
-    fn log(&self, client: SocketAddr, error: &dyn fmt::Display) {
-        let mut interval = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(refused) = interval.record(Instant::now(), 1) {
-            let address = client.ip();
-            tracing::warn!(%address, reason = "invalid_http", refused, "refused a request: {error}");
-        }
-    }
+    refusals: Arc<RefusalLog>,
 }
 
 /// The peer of a connection.
@@ -278,12 +262,12 @@ async fn serve_tls_connection(
         let peer = ConnectionPeer { address: client, identity };
         return serve_connection(stream, peer, service, slot).await;
     }
-    let ListenerService { router, idle, stop, unreadable } = service;
+    let ListenerService { router, idle, stop, refusals } = service;
     let service = StreamService { router, peer: client, identity };
     let drained = wait_until_idle(&slot);
     match http2::serve(stream, service, &slot, idle, &stop, drained).await {
         // Errors that h2 itself found are those of the client.
-        Err(error) if error.is_library() => unreadable.log(client, &error),
+        Err(error) if error.is_library() => log_invalid_http(&refusals, client, &error),
         Err(error) => tracing::debug!(%error, "connection ended early"),
         Ok(()) => {}
     }
@@ -295,7 +279,7 @@ async fn serve_connection(
     service: ListenerService,
     slot: ConnectionSlot,
 ) {
-    let ListenerService { router, idle, stop, unreadable } = service;
+    let ListenerService { router, idle, stop, refusals } = service;
     let (handle, client) = (slot.handle(), peer.address);
     let router = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
@@ -333,11 +317,16 @@ async fn serve_connection(
         () = slot.evicted() => Ok(()),
     };
     match served {
-        Err(error) if error.is_parse() => unreadable.log(client, &error),
+        Err(error) if error.is_parse() => log_invalid_http(&refusals, client, &error),
         // Clients disconnect at any time, so this isn't a warning.
         Err(error) => tracing::debug!(%error, "connection ended early"),
         Ok(()) => {}
     }
+}
+
+/// Logs a request that isn't valid HTTP. The text of such an error contains nothing that the client sent.
+fn log_invalid_http(refusals: &RefusalLog, client: SocketAddr, error: &impl fmt::Display) {
+    refusals.record_reason(client.ip(), "invalid_http", &error.to_string());
 }
 
 /// The size of a request head, about.

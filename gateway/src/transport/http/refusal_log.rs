@@ -16,12 +16,15 @@ pub(crate) struct RefusalLog(Mutex<HashMap<&'static str, LogInterval>>);
 impl RefusalLog {
     /// Logs a refused request, or counts it for the next line. Nothing that the client sent is in the line.
     pub(crate) fn record(&self, address: IpAddr, rejection: Rejection) {
-        let reason = rejection.reason();
+        self.record_reason(address, rejection.reason(), &rejection.message());
+    }
+
+    /// The same for a request that isn't valid HTTP. The message must contain nothing that the client sent.
+    pub(super) fn record_reason(&self, address: IpAddr, reason: &'static str, message: &str) {
         let mut intervals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let due = intervals.entry(reason).or_default().record(Instant::now(), 1);
         drop(intervals);
         if let Some(refused) = due {
-            let message = rejection.message();
             tracing::warn!(%address, reason, refused, "refused a request: {message}");
         }
     }
