@@ -246,6 +246,7 @@ fn flat_claims(
     Some(flat)
 }
 
+/// The values of a claim as texts.
 fn texts(value: &Value) -> Vec<String> {
     let text = |value: &Value| match value {
         Value::String(text) => Some(text.clone()),
