@@ -136,7 +136,7 @@ impl<'a> Client<'a> {
         self.call("notes_keys", json!({}), number);
         self.call(&format!("{own}_offer"), json!({ "key": format!("of-{own}-{number}") }), "offered");
         // Errors with suggestions.
-        for tool in ["set", "get", "_set", "notes_gett", "zoo_ecko", &format!("{own}_gett"), "unknown"] {
+        for tool in ["set", "get", "_set", "notes_gett", "zoo_made_up", &format!("{own}_gett"), "unknown"] {
             self.fail("tools/call", json!({ "name": tool, "arguments": {} }));
         }
         self.fail("tools/call", json!({ "name": "zoo_echo", "arguments": { "text": 7, "txt": own } }));

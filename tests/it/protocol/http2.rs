@@ -371,7 +371,7 @@ fn streams_count_like_connections() {
         }
         for _ in 0..40 {
             let status = timeout(PATIENCE, calls.join_next()).await.expect("it is refused");
-            assert_eq!(status.unwrap().unwrap(), 503);
+            assert_eq!(status.unwrap().unwrap(), 429);
         }
         for _ in 0..10 {
             assert_eq!(read(honest.post(BOB, "tools/list", json!({})).await).await.0, 200);

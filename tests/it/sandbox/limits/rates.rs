@@ -103,7 +103,7 @@ fn completions_have_a_rate_of_their_own() {
         answer["error"]["data"]["reason"].as_str().unwrap_or("none").to_owned()
     };
     let arguments = "everything_test_prompt_with_arguments";
-    let reasons = ["zoo_nothing", arguments, "zoo_nothing", arguments, arguments].map(complete);
+    let reasons = ["zoo_nope", arguments, "zoo_nope", arguments, arguments].map(complete);
     assert_eq!(reasons, ["none", "none", "none", "none", "rate_limited"]);
     assert_eq!(results(&http, &[("one", "echo"); 2]), [false, true]);
     let metric =
@@ -299,10 +299,10 @@ fn what_a_role_hides_is_refused_like_an_unknown_name() {
         answer["error"]["message"].as_str().unwrap().split(';').next().unwrap().replace(name, "NAME")
     };
     for _ in 0..3 {
-        assert_eq!(unknown("zoo_error_result"), unknown("zoo_error_nothing"));
+        assert_eq!(unknown("zoo_error_result"), unknown("zoo_made_up"));
     }
     assert_eq!(results(&http, &[("one", "echo"); 3]), [false, false, true], "neither was counted");
-    assert_eq!(unknown("zoo_error_result"), unknown("zoo_error_nothing"), "neither is refused for a rate");
+    assert_eq!(unknown("zoo_error_result"), unknown("zoo_made_up"), "neither is refused for a rate");
 }
 
 #[test]
