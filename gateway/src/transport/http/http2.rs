@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
-use axum::http::header::{CONNECTION, CONTENT_LENGTH, DATE, HOST, TRANSFER_ENCODING, UPGRADE};
+use axum::http::header::{CONNECTION, CONTENT_LENGTH, DATE, HOST, RETRY_AFTER, TRANSFER_ENCODING, UPGRADE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use axum::response::IntoResponse as _;
 use bytes::Bytes;
@@ -187,7 +187,7 @@ async fn serve_stream(
     let bytes = bytes + head.uri.path().len() + head.uri.query().map_or(0, str::len);
     // A client doesn't need that many requests before the first one is authenticated.
     let Ok(handle) = handle.open_stream(bytes) else {
-        let busy = StatusCode::SERVICE_UNAVAILABLE.into_response();
+        let busy = (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "1")]).into_response();
         return send(busy, is_head, respond, &handle).await;
     };
     let response = if head.method == Method::CONNECT {
