@@ -10,14 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_auth::{Authenticator, WallClock};
-use moongate_config::{BearerToken, Config, Diagnostic, LoadedConfig, WiderGrantsPolicy};
-use moongate_model::names::Principal;
-use moongate_model::roles::AccessRoles;
+use moongate_config::{Config, Diagnostic, LoadedConfig, WiderGrantsPolicy};
 use moongate_protocol::dispatch::StartupWait;
 use moongate_protocol::mcp::{CacheScope, Identity, ProtocolOptions, RandomnessError, SealingKey};
 use moongate_protocol::server::{Server, ServerOptions};
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -26,15 +22,16 @@ use crate::metrics::Metrics;
 use crate::supervisor::memory_shares::MemoryShares;
 use crate::supervisor::{self, Supervisor};
 use crate::transport::TransportShutdown;
-use crate::transport::http::{BindError, BoundEndpoint, EndpointContext, EndpointHealth};
-use crate::transport::stdio;
+use crate::transport::http::{BindError, BoundEndpoint};
 use crate::transport::stdio::fds::{Restore, StdioStreams};
-use crate::transport::trace::{Tap, Trace, TraceError};
+use crate::transport::trace::{Trace, TraceError};
+use crate::transport::unix_socket::{BoundUnixSocket, UnixSocketError};
 
 mod admin_listener;
 mod signals;
 mod stop;
 mod systemd;
+mod transports;
 
 pub use signals::{ReloadSignal, ShutdownSignals, SystemSignals};
 pub use stop::{AbandonedWork, StopOutcome, StopReason};
@@ -43,12 +40,15 @@ pub use systemd::{ReloadNotifier, SystemdNotifier};
 use admin_listener::AdminListener;
 use signals::SignalReloader;
 use stop::TransportTasks;
+use transports::{TransportContext, bind_http};
 
 /// Options of an [`App`].
 #[derive(Debug, Default)]
 pub struct AppOptions {
     /// The address of the HTTP endpoint. `None` turns HTTP off.
     pub http: Option<SocketAddr>,
+    /// The path of the Unix socket. `None` turns it off.
+    pub unix_socket: Option<PathBuf>,
     /// The address of the admin listener. `None` turns it off.
     pub admin: Option<SocketAddr>,
     /// The streams of a stdio client. `None` turns stdio off.
@@ -68,6 +68,9 @@ pub enum AppStartError {
     /// The address can't be bound.
     #[error(transparent)]
     Bind(#[from] BindError),
+    /// The Unix socket can't be created.
+    #[error(transparent)]
+    UnixSocket(#[from] UnixSocketError),
     /// The admin listener can't be started.
     #[error(transparent)]
     Admin(#[from] AdminError),
@@ -100,6 +103,7 @@ impl AppStartError {
         match self {
             Self::Trace(error) => Some(error.hint()),
             Self::Bind(error) => Some(error.hint()),
+            Self::UnixSocket(error) => Some(error.hint()),
             Self::Admin(error) => Some(error.hint()),
             Self::Unauthenticated(address) => Some(format!(
                 "set `listen = \"127.0.0.1:{}\"` in `[http]`, or configure tokens or issuers in `[http.auth]` or \
@@ -119,6 +123,7 @@ pub struct App {
     supervisor: Arc<Supervisor>,
     server: Arc<Server>,
     address: Option<SocketAddr>,
+    socket_path: Option<PathBuf>,
     admin: Option<AdminListener>,
     /// Cancelled first when the gateway stops.
     draining: CancellationToken,
@@ -138,19 +143,14 @@ impl App {
     /// The trace can't be written, an address can't be bound, the Wasm host can't be started, or a required plugin
     /// can't be loaded.
     pub async fn start(config: &Config, options: AppOptions) -> Result<Self, AppStartError> {
-        let AppOptions { http, admin, stdio, trace, plugins } = options;
+        let AppOptions { http, unix_socket, admin, stdio, trace, plugins } = options;
         let trace = trace.map(|file| open_trace(&file, config)).transpose()?;
-        let bound = match http {
-            Some(address) if config.http.is_open_without_tokens(address) => {
-                return Err(AppStartError::Unauthenticated(address));
-            }
-            Some(_) if config.http.unreadable_tokens > 0 => return Err(AppStartError::UnreadableTokens),
-            Some(address) if let Some(token) = config.http.weak_token(address) => {
-                return Err(AppStartError::WeakToken { address, principal: Arc::clone(&token.principal) });
-            }
-            Some(address) => Some(BoundEndpoint::bind(address).await?),
+        let bound = bind_http(config, http).await?;
+        let socket = match unix_socket {
+            Some(path) => Some(BoundUnixSocket::bind(&path).await?),
             None => None,
         };
+        let socket_path = socket.as_ref().map(|socket| socket.path().to_owned());
         let address = bound.as_ref().map(BoundEndpoint::address);
         let admin = match admin {
             Some(address) => Some(AdminListener::start(address).await?),
@@ -179,36 +179,22 @@ impl App {
         let server = server(config, &supervisor, &metrics)?;
         let ending = TransportShutdown::default();
         let draining = CancellationToken::new();
-        let http = bound.map(|bound| {
-            let server = Arc::clone(&server);
-            let http = config.http.clone();
-            let ending = ending.clone();
-            let trace = trace.clone();
-            let metrics = Arc::clone(&metrics);
-            let ca_file = config.ca_file.clone();
-            let tls = supervisor.tls();
-            let health = EndpointHealth {
-                loaded: supervisor.startup_stages().loaded.clone(),
-                draining: draining.clone(),
-            };
-            let (tokens, supervisor) = (supervisor.tokens(), Arc::clone(&supervisor));
-            tokio::spawn(async move {
-                let authenticator = Authenticator::start(&http, ca_file, WallClock::default()).await;
-                let authenticator = Arc::new(authenticator);
-                let replaced =
-                    replace_tokens(tokens, Arc::clone(&authenticator), Arc::clone(&server), supervisor);
-                let _replacing = AbortOnDropHandle::new(tokio::spawn(replaced));
-                let context = EndpointContext { tls, authenticator, health };
-                bound.serve(server, &http, context, trace, metrics, ending).await
-            })
-        });
+        let context = TransportContext {
+            config,
+            supervisor: &supervisor,
+            server: &server,
+            metrics: &metrics,
+            trace: trace.as_ref(),
+            draining: &draining,
+            ending: &ending,
+        };
+        let http = bound.map(|bound| context.serve_http(bound, socket.is_some()));
+        let socket = socket.map(|bound| context.serve_unix_socket(bound));
         let mut restore = None;
         let stdio = stdio.map(|streams| {
             let StdioStreams { input, output, restore: after } = streams;
             restore = Some(after);
-            warn_without_role(config);
-            let tap = Tap::stdio(trace.as_ref());
-            tokio::spawn(stdio::serve(Arc::clone(&server), input, output, tap, ending.clone()))
+            context.serve_stdio(input, output)
         });
         if let Some(admin) = &admin {
             admin.open(&supervisor, &server, &metrics, &draining);
@@ -217,10 +203,11 @@ impl App {
             supervisor,
             server,
             address,
+            socket_path,
             admin,
             draining,
             ending,
-            transports: TransportTasks::new(http, stdio),
+            transports: TransportTasks::new(http, stdio, socket),
             trace,
             reloading: None,
             _restore: restore,
@@ -239,6 +226,12 @@ impl App {
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.address
+    }
+
+    /// The path of the Unix socket.
+    #[must_use]
+    pub fn socket_path(&self) -> Option<&Path> {
+        self.socket_path.as_deref()
     }
 
     /// The address of the admin listener.
@@ -281,17 +274,6 @@ fn default_wider_grants(serves_stdio: bool) -> WiderGrantsPolicy {
     if serves_stdio { WiderGrantsPolicy::Wait } else { WiderGrantsPolicy::Live }
 }
 
-/// Warns that the client over stdio sees nothing.
-fn warn_without_role(config: &Config) {
-    let condition = |roles: &Arc<AccessRoles>| roles.of(&Principal::Local).is_empty();
-    if config.roles.as_ref().is_some_and(condition) {
-        tracing::warn!(
-            "the client over stdio has no role and sees nothing; to change that, add `{{ caller = \"stdio\" }}` to the \
-             `members` of a role"
-        );
-    }
-}
-
 /// Starts recording messages.
 fn open_trace(file: &Path, config: &Config) -> Result<Trace, TraceError> {
     let trace = Trace::open(file, config)?;
@@ -313,26 +295,6 @@ fn check_tokens(loaded: LoadedConfig, address: SocketAddr) -> LoadedConfig {
         Some(error.hint().into_iter().fold(problem, Diagnostic::with_hint))
     });
     loaded.with_problem(problem)
-}
-
-/// Replaces static tokens whenever they change, and ends everything that callers with revoked tokens have open.
-async fn replace_tokens(
-    mut tokens: watch::Receiver<Vec<BearerToken>>,
-    authenticator: Arc<Authenticator>,
-    server: Arc<Server>,
-    supervisor: Arc<Supervisor>,
-) {
-    loop {
-        let revoked = authenticator.replace_static_tokens(&tokens.borrow_and_update());
-        if !revoked.is_empty() {
-            server.end_sessions(&revoked);
-            // They contain data of their callers. A new token with the same name may have another holder.
-            supervisor.host().drop_idle_instances();
-        }
-        if tokens.changed().await.is_err() {
-            return;
-        }
-    }
 }
 
 /// The MCP server behind all transports.

@@ -51,6 +51,7 @@ pub use sections::http_tls::{ClientAuthority, ClientCertificatePolicy, TlsConfig
 pub use sections::oauth::{
     IntrospectionConfig, IssuerConfig, KeyLocation, OAuthConfig, ProtectedResource, is_secure_url,
 };
+pub use sections::unix_socket::{UnixSocketConfig, UnixSocketLimits};
 pub use spec::json_schema as schema;
 pub use spec::{keys, reference};
 
@@ -61,6 +62,8 @@ pub struct Config {
     pub file: PathBuf,
     /// The HTTP endpoint.
     pub http: HttpConfig,
+    /// The Unix socket. `None` means that it is off.
+    pub unix_socket: Option<UnixSocketConfig>,
     /// The admin listener. `None` means that it is off.
     pub admin: Option<AdminConfig>,
     /// Settings for noticing changed files.

@@ -23,6 +23,7 @@ use super::sections::gateway::{
 use super::sections::http::read_http;
 use super::sections::plugin::{read_defaults, read_plugins};
 use super::sections::roles::{RoleReferences, read_roles};
+use super::sections::unix_socket::read_unix_socket;
 use super::spec::keys::{GATEWAY, ROOT, ValueKind};
 use super::{Config, Secret, protected_paths};
 
@@ -181,6 +182,7 @@ fn read_sections(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>, file: Path
     Config {
         admin: read_admin(reader, root, &http),
         http,
+        unix_socket: read_unix_socket(reader, root),
         watch: read_watch(reader, &gateway),
         wider_grants: read_wider_grants(reader, &gateway),
         require_all: reader.boolean(&gateway, "require_all", false),

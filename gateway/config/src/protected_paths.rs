@@ -292,6 +292,10 @@ fn protected_paths(config: &Config) -> Vec<ProtectedPath> {
             all.push(ProtectedPath::new(what, &authority.file, FromWriting));
         }
     }
+    if let Some(socket) = &config.unix_socket {
+        // Anyone who can change it can make the socket unavailable, or lead clients elsewhere.
+        all.push(ProtectedPath::new("the Unix socket".to_owned(), &socket.path, FromWriting));
+    }
     for file in &config.key_files {
         // Anyone who can change it can issue tokens.
         all.push(ProtectedPath::new("the keys of an issuer".to_owned(), file, FromWriting));

@@ -15,6 +15,7 @@ impl Config {
         let Self {
             file: _,
             http,
+            unix_socket,
             admin,
             watch: _,
             wider_grants: _,
@@ -54,6 +55,7 @@ impl Config {
                 (tls, new) => tls.is_some() != new.is_some(),
             },
         ));
+        keys.push(("unix_socket", *unix_socket != new.unix_socket));
         keys.push(("admin.listen", *admin != new.admin && admin.is_some() && new.admin.is_some()));
         keys.push(("admin", admin.is_some() != new.admin.is_some()));
         keys.into_iter().filter(|(_, changed)| *changed).map(|(key, _)| key.to_owned()).collect()

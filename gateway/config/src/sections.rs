@@ -10,3 +10,4 @@ pub(crate) mod oauth;
 pub(crate) mod plugin;
 pub(crate) mod roles;
 pub(crate) mod settings;
+pub(crate) mod unix_socket;

@@ -8,3 +8,4 @@ mod limit_keys;
 mod role_keys;
 pub mod reference;
 mod tls_keys;
+mod unix_socket_keys;

@@ -3,13 +3,13 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use crate::names::{Principal, TokenSubject};
+use crate::names::{LocalUser, Principal, TokenSubject};
 
 /// The prefix of an IPv6 address that identifies one peer. A peer usually has all addresses of such a network.
 const PEER_PREFIX: u128 = !0 << 64;
 
-/// The caller that a request counts for: the name or subject of its token, the name in its client certificate or,
-/// without these, its address.
+/// The caller that a request counts for: the name or subject of its token, the name in its client certificate, the
+/// user at the other end of a Unix socket or, without these, its address.
 ///
 /// Rights belong to a [`Principal`], shares of budgets to a caller: all anonymous callers have the same rights, but one
 /// address must not use up what the others need.
@@ -23,6 +23,8 @@ pub enum Caller {
     Subject(Arc<TokenSubject>),
     /// The holder of a client certificate with this name.
     Certificate(Arc<str>),
+    /// A user of this machine, connected to the Unix socket.
+    User(LocalUser),
     /// An anonymous peer at this address. Different loopback addresses are one peer, because a client that connects to
     /// `localhost` may use either family.
     Address(IpAddr),
@@ -40,6 +42,7 @@ impl Caller {
             Principal::Named(name) => Self::Named(Arc::clone(name)),
             Principal::Subject(subject) => Self::Subject(Arc::clone(subject)),
             Principal::Certificate(name) => Self::Certificate(Arc::clone(name)),
+            Principal::User(user) => Self::User(user.clone()),
             Principal::Anonymous => Self::from_address(address),
         }
     }
@@ -52,6 +55,7 @@ impl Caller {
             Self::Named(name) => Principal::Named(Arc::clone(name)),
             Self::Subject(subject) => Principal::Subject(Arc::clone(subject)),
             Self::Certificate(name) => Principal::Certificate(Arc::clone(name)),
+            Self::User(user) => Principal::User(user.clone()),
             Self::Address(_) => Principal::Anonymous,
         }
     }

@@ -67,6 +67,8 @@ pub enum NetworkTransport {
     Pipe,
     /// A TCP connection.
     Tcp,
+    /// A connection to a Unix socket.
+    Unix,
 }
 
 impl NetworkTransport {
@@ -76,6 +78,7 @@ impl NetworkTransport {
         match self {
             Self::Pipe => "pipe",
             Self::Tcp => "tcp",
+            Self::Unix => "unix",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Messages over stdio: both eras share one process and one id space.
+//! Messages over a byte stream, such as stdio: both eras share one connection and one id space.
 
 use std::sync::{Arc, OnceLock};
 
@@ -27,11 +27,11 @@ use super::observer::ServerSpan;
 use super::request::receive_notification;
 use super::response_stream::{RequestInProgress, ResponseStream, StreamSupport, Unread, response_stream};
 use super::{
-    MAX_INLINE_BYTES, NO_BATCHES, PARSE_LIMITS, Server, batch_error, duplicate_id, finish_request,
-    join_batch, malformed, response, stray_error, unknown_id,
+    MAX_INLINE_BYTES, NO_BATCHES, PARSE_LIMITS, Server, TOO_MANY_LARGE_REQUESTS, batch_error, duplicate_id,
+    finish_request, join_batch, malformed, response, stray_error, unknown_id,
 };
 
-/// One stdio peer: the session that it opened, if any, and its running requests.
+/// The peer of one byte stream: the session that it opened, if any, and its running requests.
 #[derive(Debug)]
 pub struct StdioConnection {
     caller: Caller,
@@ -45,14 +45,15 @@ pub struct StdioConnection {
 }
 
 impl StdioConnection {
-    /// A peer before its first message.
+    /// The process that started the gateway, before its first message.
     #[must_use]
     pub fn new() -> Arc<Self> {
         Self::with_transport(Caller::Local, NetworkTransport::Pipe)
     }
 
-    /// A peer on another transport that uses the message flow of stdio.
-    pub(super) fn with_transport(caller: Caller, transport: NetworkTransport) -> Arc<Self> {
+    /// A peer on another transport that uses the message flow of stdio, before its first message.
+    #[must_use]
+    pub fn with_transport(caller: Caller, transport: NetworkTransport) -> Arc<Self> {
         Arc::new(Self {
             caller,
             transport,
@@ -61,6 +62,12 @@ impl StdioConnection {
             stateless: OnceLock::new(),
             closing: CancellationToken::new(),
         })
+    }
+
+    /// The caller at the other end.
+    #[must_use]
+    pub fn caller(&self) -> &Caller {
+        &self.caller
     }
 
     /// Cancels all running requests.
@@ -102,6 +109,18 @@ impl StdioConnection {
     }
 }
 
+/// The reason that a line was discarded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiscardReason {
+    /// It is longer than the transport's limit.
+    TooLong {
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// Its caller has used up its part of the memory for requests.
+    NoMemory,
+}
+
 /// A pending response. `None` means that the request was cancelled.
 type PendingLine = MovableFuture<Option<CountedMessage>>;
 
@@ -136,19 +155,20 @@ impl Server {
         self.stdio_incoming(connection, &connection.caller, jsonrpc::parse(&text, PARSE_LIMITS))
     }
 
-    /// Handles a line above the transport's limit of `limit` bytes, of which only the outline is known.
-    pub fn line_too_long(
+    /// Handles a line that was discarded, and of which only the outline is known.
+    pub fn discarded_line(
         &self,
         connection: &Arc<StdioConnection>,
         outline: MessageOutline,
-        limit: usize,
+        reason: DiscardReason,
     ) -> LineReply {
-        let why = format!("the line is longer than {limit} bytes");
-        self.stdio_incoming(
-            connection,
-            &connection.caller,
-            outline.refuse(&ErrorObject::invalid_request(why)),
-        )
+        let error = match reason {
+            DiscardReason::TooLong { limit } => {
+                ErrorObject::invalid_request(format!("the line is longer than {limit} bytes"))
+            }
+            DiscardReason::NoMemory => ProtocolError::internal(TOO_MANY_LARGE_REQUESTS).error,
+        };
+        self.stdio_incoming(connection, &connection.caller, outline.refuse(&error))
     }
 
     /// Handles a line that was read, or is malformed. `caller` is the peer, with the token of this message if it has one.
@@ -178,9 +198,11 @@ impl Server {
                 let is_counted = match connection.caller {
                     // Calls over stdio wait while many answers are unread: those of a batch would wait for each other.
                     Caller::Local => false,
-                    Caller::Named(_) | Caller::Subject(_) | Caller::Certificate(_) | Caller::Address(_) => {
-                        true
-                    }
+                    Caller::Named(_)
+                    | Caller::Subject(_)
+                    | Caller::Certificate(_)
+                    | Caller::User(_)
+                    | Caller::Address(_) => true,
                 };
                 batch_reply(replies.collect(), is_counted)
             }
@@ -219,9 +241,11 @@ impl Server {
         let mut span = self.span(request, connection.transport);
         let must_read = match connection.caller {
             Caller::Local => false, // its calls wait instead
-            Caller::Named(_) | Caller::Subject(_) | Caller::Certificate(_) | Caller::Address(_) => {
-                self.unread_responses.is_exceeded(&connection.caller)
-            }
+            Caller::Named(_)
+            | Caller::Subject(_)
+            | Caller::Certificate(_)
+            | Caller::User(_)
+            | Caller::Address(_) => self.unread_responses.is_exceeded(&connection.caller),
         };
         if must_read {
             let error = ProtocolError::internal(BusyReason::UnreadResponses.to_string());

@@ -1,12 +1,13 @@
 //! Splits a byte stream into lines, with a length limit. Used by `stdio` only.
 //!
-//! The encoding is checked by the server. Of a line above the limit, only the ids are kept, and it is reported at its
-//! end: many clients write the id last.
+//! The encoding is checked by the server. Of a line that is discarded, such as one above the limit, only the ids are kept,
+//! and it is reported at its end: many clients write the id last.
 
 use std::io;
 
 use bytes::BytesMut;
 use moongate_protocol::jsonrpc::{MessageOutline, MessageScanner};
+use moongate_protocol::server::DiscardReason;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 /// The size of a read, in bytes: the capacity of a pipe on Linux.
@@ -18,13 +19,13 @@ const MAX_READ_AHEAD_BYTES: usize = 1024 * 1024;
 /// A buffer that grew larger for one long line isn't kept.
 const MAX_KEPT_BUFFER_BYTES: usize = 1024 * 1024;
 
-/// A line, or a placeholder for an oversized one.
+/// A line, or a placeholder for a discarded one.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum LineFrame {
     /// A line that isn't blank, without its line ending.
     Line(BytesMut),
-    /// A line over the limit, which was discarded except for its outline.
-    TooLong(MessageOutline),
+    /// A line that was discarded except for its outline.
+    Discarded(MessageOutline, DiscardReason),
 }
 
 /// A byte stream as lines.
@@ -36,14 +37,14 @@ pub(super) struct LineReader<R> {
     searched: usize,
     /// The maximum length of a line, in bytes.
     max: usize,
-    /// Scans the current line, which is too long and is discarded.
-    skipping: Option<MessageScanner>,
+    /// Scans the current line, which is discarded.
+    discarding: Option<(MessageScanner, DiscardReason)>,
     has_ended: bool,
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
     pub(super) fn new(input: R, max: usize) -> Self {
-        Self { input, buffer: BytesMut::new(), searched: 0, max, skipping: None, has_ended: false }
+        Self { input, buffer: BytesMut::new(), searched: 0, max, discarding: None, has_ended: false }
     }
 
     /// The next complete line.
@@ -86,9 +87,8 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             if self.buffer.len() >= MAX_READ_AHEAD_BYTES {
                 std::future::pending::<()>().await;
             }
-            if let Err(error) = self.fill().await {
-                tracing::warn!(%error, "can't read stdin");
-                return;
+            if self.fill().await.is_err() {
+                return; // the next read reports it
             }
         }
     }
@@ -100,24 +100,37 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             let line = self.buffer.split();
             return self.frame(line);
         }
-        if self.skipping.is_some() || self.buffer.len() > self.max + 1 {
-            self.skipping.get_or_insert_default().read(&self.buffer);
-            self.buffer.clear();
+        if self.discarding.is_some() || self.buffer.len() > self.max + 1 {
+            self.discard(DiscardReason::TooLong { limit: self.max });
         }
         self.searched = self.buffer.len();
         None
     }
 
-    /// Handles a whole line, or the rest of one that is too long.
+    /// The length of the buffered part of an incomplete line, after [`LineReader::take`] has returned `None`.
+    pub(super) fn incomplete_bytes(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// Discards the current line, of which only a part has arrived.
+    pub(super) fn discard(&mut self, reason: DiscardReason) {
+        let (scanner, _) = self.discarding.get_or_insert_with(|| (MessageScanner::default(), reason));
+        scanner.read(&self.buffer);
+        self.buffer.clear();
+        self.searched = 0;
+    }
+
+    /// Handles a whole line, or the rest of one that is discarded.
     fn frame(&mut self, mut line: BytesMut) -> Option<LineFrame> {
         if line.last() == Some(&b'\r') {
             line.truncate(line.len() - 1);
         }
-        let skipping = self.skipping.take();
-        if skipping.is_some() || line.len() > self.max {
-            let mut scanner = skipping.unwrap_or_default();
+        let discarding = self.discarding.take();
+        if discarding.is_some() || line.len() > self.max {
+            let too_long = DiscardReason::TooLong { limit: self.max };
+            let (mut scanner, reason) = discarding.unwrap_or_else(|| (MessageScanner::default(), too_long));
             scanner.read(&line);
-            return Some(LineFrame::TooLong(scanner.finish()));
+            return Some(LineFrame::Discarded(scanner.finish(), reason));
         }
         (!line.trim_ascii().is_empty()).then_some(LineFrame::Line(line))
     }

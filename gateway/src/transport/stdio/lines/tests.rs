@@ -31,7 +31,7 @@ async fn frames(bytes: &'static [u8], size: usize, most: usize) -> Vec<String> {
         while let Some(frame) = lines.take() {
             out.push(match frame {
                 LineFrame::Line(line) => String::from_utf8(line.to_vec()).unwrap(),
-                LineFrame::TooLong(_) => "<too long>".to_owned(),
+                LineFrame::Discarded(..) => "<too long>".to_owned(),
             });
         }
         if !lines.fill().await.unwrap() {
@@ -67,7 +67,7 @@ async fn keeps_only_the_id_of_a_long_line() {
         assert!(lines.buffer.capacity() < 4 * READ_BYTES, "{}", lines.buffer.capacity());
     }
     let next = LineFrame::Line(BytesMut::from("next"));
-    let [LineFrame::TooLong(outline), second] = &frames[..] else { panic!("{frames:?}") };
+    let [LineFrame::Discarded(outline, _), second] = &frames[..] else { panic!("{frames:?}") };
     assert_eq!(*second, next);
     let refused = outline.clone().refuse(&ErrorObject::invalid_request("too long")).unwrap_err();
     assert_eq!(refused.id, Some(Id::from(7)));
@@ -86,7 +86,7 @@ async fn sees_the_end_ahead_without_losing_lines() {
             while let Some(frame) = lines.take() {
                 taken.push(match frame {
                     LineFrame::Line(line) => String::from_utf8(line.to_vec()).unwrap(),
-                    LineFrame::TooLong(_) => "<too long>".to_owned(),
+                    LineFrame::Discarded(..) => "<too long>".to_owned(),
                 });
                 lines.ended().await;
             }
