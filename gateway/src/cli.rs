@@ -18,6 +18,7 @@ mod check;
 mod client;
 mod completions;
 mod configuration;
+mod connect;
 mod error;
 mod mcp_client;
 mod schema_fields;
@@ -164,6 +165,7 @@ enum CliCommand {
     #[command(alias = "init")]
     New(new::New),
     Client(client::Client),
+    Connect(connect::Connect),
     Schema(schema::Schema),
     Completions(completions::Completions),
 }
@@ -208,6 +210,7 @@ impl Cli {
             | CliCommand::Health(_)
             | CliCommand::New(_)
             | CliCommand::Client(_)
+            | CliCommand::Connect(_)
             | CliCommand::Schema(_)
             | CliCommand::Completions(_) => true,
         };
@@ -221,6 +224,7 @@ impl Cli {
             | CliCommand::Health(_)
             | CliCommand::New(_)
             | CliCommand::Client(_)
+            | CliCommand::Connect(_)
             | CliCommand::Schema(_)
             | CliCommand::Completions(_) => false,
         };
@@ -258,6 +262,7 @@ impl Cli {
             CliCommand::Health(health) => health.run(&common).await,
             CliCommand::New(new) => new.run(&common),
             CliCommand::Client(client) => client.run(&common),
+            CliCommand::Connect(connect) => connect.run(&common).await,
             CliCommand::Schema(schema) => schema.run().map_err(CommandError::from),
             CliCommand::Completions(completions) => completions.run().map_err(CommandError::from),
         };
