@@ -25,14 +25,16 @@ use crate::transport::TransportShutdown;
 use crate::transport::http::{BindError, BoundEndpoint};
 use crate::transport::stdio::fds::{Restore, StdioStreams};
 use crate::transport::trace::{Trace, TraceError};
-use crate::transport::unix_socket::{BoundUnixSocket, UnixSocketError};
+use crate::transport::unix_socket::UnixSocketError;
 
 mod admin_listener;
+mod passed_sockets;
 mod signals;
 mod stop;
 mod systemd;
 mod transports;
 
+pub use passed_sockets::{PassedSockets, PassedSocketsError, PassedUnixSocket};
 pub use signals::{ReloadSignal, ShutdownSignals, SystemSignals};
 pub use stop::{AbandonedWork, StopOutcome, StopReason};
 pub use systemd::{ReloadNotifier, SystemdNotifier};
@@ -40,7 +42,7 @@ pub use systemd::{ReloadNotifier, SystemdNotifier};
 use admin_listener::AdminListener;
 use signals::SignalReloader;
 use stop::TransportTasks;
-use transports::{TransportContext, bind_http};
+use transports::{TransportContext, bind_http, bind_unix_socket};
 
 /// Options of an [`App`].
 #[derive(Debug, Default)]
@@ -49,6 +51,8 @@ pub struct AppOptions {
     pub http: Option<SocketAddr>,
     /// The path of the Unix socket. `None` turns it off.
     pub unix_socket: Option<PathBuf>,
+    /// Sockets that the service manager passed, which are served instead of `http` and `unix_socket`.
+    pub passed: PassedSockets,
     /// The address of the admin listener. `None` turns it off.
     pub admin: Option<SocketAddr>,
     /// The streams of a stdio client. `None` turns stdio off.
@@ -143,13 +147,10 @@ impl App {
     /// The trace can't be written, an address can't be bound, the Wasm host can't be started, or a required plugin
     /// can't be loaded.
     pub async fn start(config: &Config, options: AppOptions) -> Result<Self, AppStartError> {
-        let AppOptions { http, unix_socket, admin, stdio, trace, plugins } = options;
+        let AppOptions { http, unix_socket, passed, admin, stdio, trace, plugins } = options;
         let trace = trace.map(|file| open_trace(&file, config)).transpose()?;
-        let bound = bind_http(config, http).await?;
-        let socket = match unix_socket {
-            Some(path) => Some(BoundUnixSocket::bind(&path).await?),
-            None => None,
-        };
+        let bound = bind_http(config, http, passed.http).await?;
+        let socket = bind_unix_socket(unix_socket, passed.unix_socket).await?;
         let socket_path = socket.as_ref().map(|socket| socket.path().to_owned());
         let address = bound.as_ref().map(BoundEndpoint::address);
         let admin = match admin {

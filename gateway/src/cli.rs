@@ -10,6 +10,7 @@ use clap::parser::ValueSource;
 use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 use self::error::CommandError;
+use crate::app::{PassedSockets, PassedSocketsError};
 use crate::telemetry::{LogFormat, Verbosity, WarningDestination, set_stderr_format};
 
 mod admin_client;
@@ -247,6 +248,17 @@ impl Cli {
         } else {
             WarningDestination::Log
         }
+    }
+
+    /// Takes the sockets that the service manager passed to `serve`. Call this before another thread starts.
+    ///
+    /// # Errors
+    /// A socket can't be used.
+    pub fn take_passed_sockets(&mut self) -> Result<(), PassedSocketsError> {
+        if let CliCommand::Serve(serve) = &mut self.verb {
+            serve.use_sockets(PassedSockets::take()?);
+        }
+        Ok(())
     }
 
     /// Runs the command and reports its error.

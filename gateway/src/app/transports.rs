@@ -1,6 +1,7 @@
 //! Binds the listeners for MCP clients, and starts their transports.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use moongate_auth::{Authenticator, WallClock};
@@ -12,7 +13,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::app::AppStartError;
+use crate::app::{AppStartError, PassedUnixSocket};
 use crate::metrics::Metrics;
 use crate::supervisor::Supervisor;
 use crate::transport::TransportShutdown;
@@ -22,15 +23,20 @@ use crate::transport::stdio::{self, StdioOutcome};
 use crate::transport::trace::{Tap, Trace};
 use crate::transport::unix_socket::BoundUnixSocket;
 
-/// Binds the address of the HTTP endpoint.
+/// Binds the address of the HTTP endpoint, unless a socket was passed for it.
 ///
 /// # Errors
 /// The address can't be bound, or needs authentication or better tokens.
 pub(super) async fn bind_http(
     config: &Config,
     address: Option<SocketAddr>,
+    passed: Option<TcpListener>,
 ) -> Result<Option<BoundEndpoint>, AppStartError> {
-    let Some(address) = address else { return Ok(None) };
+    let bound = match passed {
+        Some(listener) => Some(BoundEndpoint::from_listener(listener)?),
+        None => None,
+    };
+    let Some(address) = bound.as_ref().map(BoundEndpoint::address).or(address) else { return Ok(None) };
     if config.http.is_open_without_tokens(address) {
         return Err(AppStartError::Unauthenticated(address));
     }
@@ -40,7 +46,27 @@ pub(super) async fn bind_http(
     if let Some(token) = config.http.weak_token(address) {
         return Err(AppStartError::WeakToken { address, principal: Arc::clone(&token.principal) });
     }
-    Ok(Some(BoundEndpoint::bind(address).await?))
+    Ok(Some(match bound {
+        Some(bound) => bound,
+        None => BoundEndpoint::bind(address).await?,
+    }))
+}
+
+/// Creates the Unix socket, unless one was passed.
+///
+/// # Errors
+/// It can't be created or used.
+pub(super) async fn bind_unix_socket(
+    path: Option<PathBuf>,
+    passed: Option<PassedUnixSocket>,
+) -> Result<Option<BoundUnixSocket>, AppStartError> {
+    Ok(match (passed, path) {
+        (Some(PassedUnixSocket { listener, path }), _) => {
+            Some(BoundUnixSocket::from_listener(listener, path)?)
+        }
+        (None, Some(path)) => Some(BoundUnixSocket::bind(&path).await?),
+        (None, None) => None,
+    })
 }
 
 /// The parts of the gateway that transports use.

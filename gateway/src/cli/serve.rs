@@ -12,7 +12,8 @@ use tokio::time::timeout;
 
 use crate::admin::AdminError;
 use crate::app::{
-    App, AppOptions, AppStartError, ShutdownSignals, StopOutcome, StopReason, SystemSignals, SystemdNotifier,
+    App, AppOptions, AppStartError, PassedSockets, ShutdownSignals, StopOutcome, StopReason, SystemSignals,
+    SystemdNotifier,
 };
 use crate::cli::stderr::StderrMessages;
 use crate::cli::{CommonOptions, ExitKind, check, configuration, print, version};
@@ -58,6 +59,9 @@ pub(super) struct Serve {
     /// Configured secrets are redacted; other content isn't
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// The sockets that the service manager passed.
+    #[arg(skip)]
+    passed: PassedSockets,
 }
 
 /// The addresses to listen on.
@@ -75,6 +79,8 @@ enum AddressProblem {
     Shared(SocketAddr),
     /// The Unix socket has no path.
     NoSocketPath,
+    /// The service manager passes a socket instead of the one that this option names.
+    Passed(&'static str),
 }
 
 /// Parses the address of a Unix socket, `unix:PATH`. The path is relative to the current directory.
@@ -101,7 +107,12 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 impl Serve {
-    pub(super) async fn run(self, common: &CommonOptions) -> Result<ExitKind> {
+    /// Serves these sockets instead of listening itself.
+    pub(super) fn use_sockets(&mut self, passed: PassedSockets) {
+        self.passed = passed;
+    }
+
+    pub(super) async fn run(mut self, common: &CommonOptions) -> Result<ExitKind> {
         let since = SystemTime::now();
         let loaded = configuration::read(common.config.as_deref());
         let loaded = if self.serves_http() { loaded.require_http() } else { loaded };
@@ -125,7 +136,8 @@ impl Serve {
         let plugins = supervisor::SupervisorOptions::watching(files, since);
         let trace = self.trace.clone();
         let stdio = self.stdio.then(StdioStreams::open);
-        let options = AppOptions { http, unix_socket, admin, stdio, trace, plugins };
+        let passed = std::mem::take(&mut self.passed);
+        let options = AppOptions { http, unix_socket, passed, admin, stdio, trace, plugins };
         let started = tokio::select! {
             started = App::start(&config, options) => started,
             signal = stops.next() => {
@@ -169,17 +181,25 @@ impl Serve {
 
     /// True if MCP is served over HTTP.
     fn serves_http(&self) -> bool {
-        self.http.is_some() || !self.stdio && self.listen.is_none()
+        let is_default = !self.stdio && self.listen.is_none() && self.passed.is_empty();
+        self.http.is_some() || self.passed.http.is_some() || is_default
     }
 
     /// The addresses to listen on. With stdio only, none is used by default, because many such processes can use the same
-    /// configuration.
+    /// configuration. Sockets that the service manager passes replace the defaults.
     fn addresses(&self, config: &Config) -> Result<ListenAddresses, AddressProblem> {
-        let http = self.serves_http().then(|| self.http.flatten().unwrap_or(config.http.listen));
+        let PassedSockets { http: passed_http, unix_socket: passed_socket } = &self.passed;
+        let http = match (passed_http, self.http) {
+            (Some(_), Some(Some(_))) => return Err(AddressProblem::Passed("--http")),
+            (Some(listener), _) => listener.local_addr().ok(),
+            (None, typed) => self.serves_http().then(|| typed.flatten().unwrap_or(config.http.listen)),
+        };
         let configured = config.unix_socket.as_ref().map(|socket| socket.path.clone());
-        let unix_socket = match &self.listen {
-            Some(path) => Some(path.clone().or(configured).ok_or(AddressProblem::NoSocketPath)?),
-            None => configured.filter(|_| http.is_some()),
+        let unix_socket = match (passed_socket, &self.listen) {
+            (Some(_), Some(Some(_))) => return Err(AddressProblem::Passed("--listen")),
+            (Some(socket), _) => Some(socket.path.clone()),
+            (None, Some(path)) => Some(path.clone().or(configured).ok_or(AddressProblem::NoSocketPath)?),
+            (None, None) => configured.filter(|_| http.is_some() && self.passed.is_empty()),
         };
         let admin = match (self.admin, config.admin) {
             (Some(Some(listen)), _) => Some(AdminConfig { listen }),
@@ -312,6 +332,10 @@ impl AddressProblem {
             Self::NoSocketPath => {
                 let hint = "write `--listen unix:PATH`, or set `path` in `[unix_socket]`";
                 print::error("the Unix socket has no path", Some(hint));
+            }
+            Self::Passed(option) => {
+                let error = format!("the service manager passes a socket instead of the one in `{option}`");
+                print::error(&error, Some("remove the option, or the socket from the unit"));
             }
         }
     }

@@ -120,6 +120,14 @@ impl BoundEndpoint {
         HttpListener::bind(address, ListenerPurpose::Mcp).await.map(Self)
     }
 
+    /// A socket that already listens.
+    ///
+    /// # Errors
+    /// The socket can't be used.
+    pub fn from_listener(listener: std::net::TcpListener) -> Result<Self, BindError> {
+        HttpListener::from_listener(listener, ListenerPurpose::Mcp).map(Self)
+    }
+
     /// The address, with the actual port.
     #[must_use]
     pub fn address(&self) -> SocketAddr {

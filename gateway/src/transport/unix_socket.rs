@@ -42,8 +42,8 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
 pub struct BoundUnixSocket {
     listener: UnixListener,
     path: PathBuf,
-    /// Removes the socket's file at the end.
-    file: SocketFile,
+    /// Removes the socket's file at the end. `None` if the service manager does that.
+    file: Option<SocketFile>,
 }
 
 impl BoundUnixSocket {
@@ -53,7 +53,25 @@ impl BoundUnixSocket {
     /// Another program listens there, others could replace the socket, or it can't be created.
     pub async fn bind(path: &Path) -> Result<Self, UnixSocketError> {
         let (listener, file) = socket_file::bind(path).await?;
-        Ok(Self { listener, path: path.to_owned(), file })
+        Ok(Self { listener, path: path.to_owned(), file: Some(file) })
+    }
+
+    /// A socket that already listens. Its creator decides who can connect.
+    ///
+    /// # Errors
+    /// The socket can't be used.
+    pub fn from_listener(
+        listener: std::os::unix::net::UnixListener,
+        path: PathBuf,
+    ) -> Result<Self, UnixSocketError> {
+        let usable = || {
+            listener.set_nonblocking(true)?;
+            UnixListener::from_std(listener)
+        };
+        match usable() {
+            Ok(listener) => Ok(Self { listener, path, file: None }),
+            Err(reason) => Err(UnixSocketError::Io { path, reason }),
+        }
     }
 
     /// The path of the socket.
