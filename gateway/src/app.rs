@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_config::{Config, Diagnostic, LoadedConfig, WiderGrantsPolicy};
+use moongate_config::{Config, Diagnostic, LoadedConfig, WiderGrantsPolicy, protected_paths};
 use moongate_protocol::dispatch::StartupWait;
 use moongate_protocol::mcp::{CacheScope, Identity, ProtocolOptions, RandomnessError, SealingKey};
 use moongate_protocol::server::{Server, ServerOptions};
@@ -75,6 +75,9 @@ pub enum AppStartError {
     /// The Unix socket can't be created.
     #[error(transparent)]
     UnixSocket(#[from] UnixSocketError),
+    /// A plugin could change the Unix socket.
+    #[error("refusing to serve a Unix socket that a plugin could change")]
+    SocketReachable(Box<Diagnostic>),
     /// The admin listener can't be started.
     #[error(transparent)]
     Admin(#[from] AdminError),
@@ -115,7 +118,7 @@ impl AppStartError {
                 address.port()
             )),
             Self::WeakToken { .. } => Some("generate one with `openssl rand -hex 32`".to_owned()),
-            Self::Supervisor(_) | Self::UnreadableTokens => None,
+            Self::Supervisor(_) | Self::UnreadableTokens | Self::SocketReachable(_) => None,
             Self::SealingKey(_) => Some("set `sealing_key` in `[gateway]`".to_owned()),
         }
     }
@@ -150,7 +153,7 @@ impl App {
         let AppOptions { http, unix_socket, passed, admin, stdio, trace, plugins } = options;
         let trace = trace.map(|file| open_trace(&file, config)).transpose()?;
         let bound = bind_http(config, http, passed.http).await?;
-        let socket = bind_unix_socket(unix_socket, passed.unix_socket).await?;
+        let socket = bind_unix_socket(config, unix_socket, passed.unix_socket).await?;
         let socket_path = socket.as_ref().map(|socket| socket.path().to_owned());
         let address = bound.as_ref().map(BoundEndpoint::address);
         let admin = match admin {
@@ -158,6 +161,7 @@ impl App {
             None => None,
         };
         let recorded = trace.clone();
+        let protected_socket = socket_path.clone();
         let default_wider_grants = default_wider_grants(stdio.is_some());
         let plugins = plugins.config_hook(move |loaded| {
             let mut loaded = match address {
@@ -167,6 +171,10 @@ impl App {
             if let Some(config) = &mut loaded.config {
                 config.wider_grants.get_or_insert(default_wider_grants);
             }
+            let loaded = match &protected_socket {
+                Some(path) => check_socket(loaded, path),
+                None => loaded,
+            };
             match &recorded {
                 Some(trace) => trace.check_config(loaded),
                 None => loaded,
@@ -295,6 +303,13 @@ fn check_tokens(loaded: LoadedConfig, address: SocketAddr) -> LoadedConfig {
         let problem = Diagnostic::error(error.to_string());
         Some(error.hint().into_iter().fold(problem, Diagnostic::with_hint))
     });
+    loaded.with_problem(problem)
+}
+
+/// Rejects a configuration with a plugin that could change the Unix socket, whose path the command line may have set.
+fn check_socket(loaded: LoadedConfig, path: &Path) -> LoadedConfig {
+    let plugins = loaded.config.as_ref().map(|config| config.plugins.as_slice()).unwrap_or_default();
+    let problem = protected_paths::check_unix_socket(path, plugins);
     loaded.with_problem(problem)
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use moongate_auth::{Authenticator, WallClock};
-use moongate_config::{BearerToken, Config, UnixSocketLimits};
+use moongate_config::{BearerToken, Config, UnixSocketLimits, protected_paths};
 use moongate_model::names::{LocalUser, Principal};
 use moongate_protocol::server::Server;
 use tokio::sync::watch;
@@ -55,11 +55,16 @@ pub(super) async fn bind_http(
 /// Creates the Unix socket, unless one was passed.
 ///
 /// # Errors
-/// It can't be created or used.
+/// It can't be created or used, or a plugin could change it.
 pub(super) async fn bind_unix_socket(
+    config: &Config,
     path: Option<PathBuf>,
     passed: Option<PassedUnixSocket>,
 ) -> Result<Option<BoundUnixSocket>, AppStartError> {
+    let used = passed.as_ref().map(|socket| &socket.path).or(path.as_ref());
+    if let Some(problem) = used.and_then(|path| protected_paths::check_unix_socket(path, &config.plugins)) {
+        return Err(AppStartError::SocketReachable(Box::new(problem)));
+    }
     Ok(match (passed, path) {
         (Some(PassedUnixSocket { listener, path }), _) => {
             Some(BoundUnixSocket::from_listener(listener, path)?)

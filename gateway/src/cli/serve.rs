@@ -355,6 +355,10 @@ fn start_error(error: &AppStartError, mut problems: Vec<Diagnostic>, source: &Co
             problems.push((**problem).clone());
             ExitKind::Configuration
         }
+        AppStartError::SocketReachable(problem) => {
+            problems.push((**problem).clone());
+            ExitKind::Configuration
+        }
         AppStartError::Unauthenticated(_)
         | AppStartError::WeakToken { .. }
         | AppStartError::UnreadableTokens

@@ -118,6 +118,13 @@ fn plugins_cannot_be_granted_the_directory_of_the_socket() {
     let output = workspace.run(&["check"]);
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains("could change the Unix socket"), "{error}");
+    let text = fs::read_to_string(workspace.config()).unwrap();
+    workspace.write("gateway.toml", text.replace(SOCKET, ""));
+    let output = workspace.run(&["serve", "--listen", ADDRESS]);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(78), "{error}");
+    assert!(error.contains("could change the Unix socket"), "{error}");
+    assert!(!socket_path(&workspace).exists());
 }
 
 #[test]
