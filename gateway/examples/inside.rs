@@ -144,12 +144,14 @@ async fn calls(dispatcher: &Dispatcher, bytes: usize) -> Result<Vec<Duration>> {
 
 /// The cost of counting one call and its request, in nanoseconds.
 fn counting(dispatcher: &Dispatcher) -> Result<f64> {
-    let metrics = Metrics::new(dispatcher.watch());
+    let metrics = Metrics::new(dispatcher.watch(), watch::channel(Vec::new()).1);
     let catalog = dispatcher.catalog();
     let tool = catalog.tool("echo").context("the zoo has no `echo`")?;
     let name = Some(tool.public_name());
     let took = Duration::from_micros(25);
+    let context = CallContext::internal(Caller::LOOPBACK);
     let call = CallEnd {
+        context: &context,
         catalog_plugin: tool.plugin(),
         kind: CallKind::Tool,
         name,

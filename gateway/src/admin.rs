@@ -1,9 +1,10 @@
 //! The admin listener: liveness, readiness, metrics, status and reload.
 //!
 //! The admin listener has its own address and accept loop, so that it still responds while MCP clients use up the other
-//! listener's connections, and during shutdown, when it ends last. It has no authentication, so it listens on loopback
-//! only and rejects requests from web pages. `app` binds it before anything is loaded and opens it
-//! when the gateway serves; until every plugin has been loaded or has failed, it reports that the gateway isn't ready.
+//! listener's connections, and during shutdown, when it ends last. Unless it requires a token or client certificates,
+//! it listens on loopback only. It rejects requests from web pages. `app` binds it before anything is loaded and opens
+//! it when the gateway serves; until every plugin has been loaded or has failed, it reports that the gateway isn't
+//! ready.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -11,14 +12,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use moongate_config::AdminConfig;
 use tokio_util::sync::CancellationToken;
 
 use crate::metrics::MetricsFormat;
-use crate::supervisor::control::Reloader;
+use crate::supervisor::control::{AdminCredentials, Reloader};
 use crate::supervisor::status::SupervisorStatus;
 use crate::transport::http::listener::{HttpListener, ListenerLimits, ListenerPurpose};
+use crate::transport::http::tls::ListenerTls;
 use crate::transport::http::{BindError, admin_connections, reserved_files};
 
+mod authentication;
 mod router;
 mod health;
 mod rejection;
@@ -42,6 +46,8 @@ pub struct AdminContext {
     pub reloader: Reloader,
     /// Renders the current metrics.
     pub metrics: Box<dyn Fn(MetricsFormat) -> String + Send + Sync>,
+    /// Counts a request that was refused for this reason.
+    pub refused: Box<dyn Fn(&'static str) + Send + Sync>,
     /// Cancelled when every plugin has been loaded or has failed.
     pub loaded: CancellationToken,
     /// Cancelled as soon as new requests are rejected.
@@ -57,9 +63,15 @@ impl fmt::Debug for AdminContext {
 /// An error when starting the admin listener.
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
-    /// The address isn't a loopback address.
-    #[error("refusing to listen on non-loopback address {0}: the admin listener has no authentication")]
-    NotLoopback(SocketAddr),
+    /// Other machines can reach the address, and neither a token nor a client certificate is required.
+    #[error("refusing to serve the admin listener on non-loopback address {0} without authentication")]
+    Unauthenticated(SocketAddr),
+    /// Other machines can reach the address, and the token could be guessed.
+    #[error("refusing to serve the admin listener on non-loopback address {0}: the token is too short")]
+    WeakToken(SocketAddr),
+    /// The token or a file of the certificate can't be read.
+    #[error("can't use the token in `[admin]` or the files in `[admin.tls]`")]
+    UnreadableCredentials,
     /// The address can't be bound.
     #[error(transparent)]
     Bind(#[from] BindError),
@@ -70,9 +82,13 @@ impl AdminError {
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
-            Self::NotLoopback(_) => {
-                "set `listen` in `[admin]` to a loopback address, such as 127.0.0.1:8932".to_owned()
+            Self::Unauthenticated(_) => {
+                "set `listen` in `[admin]` to a loopback address, such as 127.0.0.1:8932; or add `token` to `[admin]`, \
+                 or `client_ca` to `[admin.tls]`"
+                    .to_owned()
             }
+            Self::WeakToken(_) => "generate one with `openssl rand -hex 32`".to_owned(),
+            Self::UnreadableCredentials => "run `moongate check` to see the reason".to_owned(),
             Self::Bind(error) => error.hint(),
         }
     }
@@ -82,14 +98,36 @@ impl AdminContext {
     /// Binds `address`. Port 0 takes any free port.
     ///
     /// # Errors
-    /// The address isn't a loopback address, or can't be bound.
-    pub async fn bind(address: SocketAddr) -> Result<BoundAdminListener, AdminError> {
-        if !address.ip().to_canonical().is_loopback() {
-            return Err(AdminError::NotLoopback(address));
+    /// Other machines can reach the address without valid credentials, or it can't be bound.
+    pub async fn bind(
+        address: SocketAddr,
+        config: &AdminConfig,
+        credentials: &AdminCredentials,
+    ) -> Result<BoundAdminListener, AdminError> {
+        check(address, config)?;
+        if config.has_unreadable_token || config.has_broken_tls {
+            return Err(AdminError::UnreadableCredentials);
+        }
+        if config.is_unencrypted(address) && address != config.listen {
+            tracing::warn!(%address, "the admin listener sends and receives everything unencrypted");
         }
         let listener = HttpListener::bind(address, ListenerPurpose::Admin).await?;
-        let router = Arc::new(AdminRouter::new(listener.address()));
-        Ok(BoundAdminListener { listener, router })
+        let router = Arc::new(AdminRouter::new(listener.address(), config));
+        Ok(BoundAdminListener { listener, router, credentials: credentials.clone() })
+    }
+}
+
+/// Checks that a configuration is safe for an address, which the command line may have set.
+///
+/// # Errors
+/// Other machines can reach the address without valid credentials.
+pub fn check(address: SocketAddr, config: &AdminConfig) -> Result<(), AdminError> {
+    if config.is_open_without_credentials(address) {
+        Err(AdminError::Unauthenticated(address))
+    } else if config.has_weak_token(address) {
+        Err(AdminError::WeakToken(address))
+    } else {
+        Ok(())
     }
 }
 
@@ -98,6 +136,7 @@ impl AdminContext {
 pub struct BoundAdminListener {
     listener: HttpListener,
     router: Arc<AdminRouter>,
+    credentials: AdminCredentials,
 }
 
 impl BoundAdminListener {
@@ -115,11 +154,17 @@ impl BoundAdminListener {
 
     /// Serves until `stop` is cancelled.
     pub async fn serve(self, stop: CancellationToken) {
+        let state = Arc::clone(&self.router);
         let router = Router::new().fallback(router::answer).with_state(self.router);
+        let AdminCredentials { token, tls } = self.credentials;
+        let tls = ListenerTls::new(tls.subscribe(), ListenerPurpose::Admin);
         let over = async { tokio::time::sleep(SHUTDOWN_GRACE).await }; // starts when it is first polled
         let connections = admin_connections(reserved_files());
         let limits = ListenerLimits { connections, idle: IDLE_TIMEOUT };
-        self.listener.serve(router, None, limits, stop, over).await;
+        tokio::select! {
+            _ = self.listener.serve(router, tls, limits, stop, over) => {}
+            () = state.follow_token(token.subscribe()) => {}
+        }
     }
 }
 

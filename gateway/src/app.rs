@@ -17,8 +17,9 @@ use moongate_protocol::server::{Server, ServerOptions};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::admin::AdminError;
+use crate::admin::{self, AdminError};
 use crate::metrics::Metrics;
+use crate::supervisor::control::AdminCredentials;
 use crate::supervisor::memory_shares::MemoryShares;
 use crate::supervisor::{self, Supervisor};
 use crate::transport::TransportShutdown;
@@ -156,35 +157,29 @@ impl App {
         let socket = bind_unix_socket(config, unix_socket, passed.unix_socket).await?;
         let socket_path = socket.as_ref().map(|socket| socket.path().to_owned());
         let address = bound.as_ref().map(BoundEndpoint::address);
+        let admin_config = config.admin.clone().unwrap_or_default();
+        let credentials = AdminCredentials::new(config.admin.as_ref());
         let admin = match admin {
-            Some(address) => Some(AdminListener::start(address).await?),
+            Some(address) => Some(AdminListener::start(address, &admin_config, &credentials).await?),
             None => None,
         };
-        let recorded = trace.clone();
-        let protected_socket = socket_path.clone();
+        let admin_address = admin.as_ref().map(AdminListener::address);
         let default_wider_grants = default_wider_grants(stdio.is_some());
-        let plugins = plugins.config_hook(move |loaded| {
-            let mut loaded = match address {
-                Some(address) => check_tokens(loaded.require_http(), address),
-                None => loaded,
-            };
-            if let Some(config) = &mut loaded.config {
-                config.wider_grants.get_or_insert(default_wider_grants);
-            }
-            let loaded = match &protected_socket {
-                Some(path) => check_socket(loaded, path),
-                None => loaded,
-            };
-            match &recorded {
-                Some(trace) => trace.check_config(loaded),
-                None => loaded,
-            }
-        });
-        let own = [address, admin.as_ref().map(AdminListener::address)].into_iter().flatten();
+        let checks = ReloadChecks {
+            http: address,
+            unix_socket: socket_path.clone(),
+            admin: admin_address,
+            default_wider_grants,
+            trace: trace.clone(),
+        };
+        let plugins = plugins.config_hook(move |loaded| checks.check(loaded));
+        let own = [address, admin_address].into_iter().flatten();
         let mut started = config.clone();
         started.wider_grants.get_or_insert(default_wider_grants);
-        let supervisor = Arc::new(Supervisor::start(started, plugins.own_addresses(own)).await?);
-        let metrics = Metrics::new(supervisor.catalog());
+        let supervisor = Arc::new(
+            Supervisor::start(started, plugins.own_addresses(own).admin_credentials(credentials)).await?,
+        );
+        let metrics = Metrics::new(supervisor.catalog(), supervisor.tokens());
         let server = server(config, &supervisor, &metrics)?;
         let ending = TransportShutdown::default();
         let draining = CancellationToken::new();
@@ -290,6 +285,42 @@ fn open_trace(file: &Path, config: &Config) -> Result<Trace, TraceError> {
     Ok(trace)
 }
 
+/// The checks of a changed configuration that depend on how the gateway was started.
+struct ReloadChecks {
+    /// The address of the HTTP endpoint.
+    http: Option<SocketAddr>,
+    /// The path of the Unix socket.
+    unix_socket: Option<PathBuf>,
+    /// The address of the admin listener.
+    admin: Option<SocketAddr>,
+    default_wider_grants: WiderGrantsPolicy,
+    trace: Option<Trace>,
+}
+
+impl ReloadChecks {
+    fn check(&self, loaded: LoadedConfig) -> LoadedConfig {
+        let mut loaded = match self.http {
+            Some(address) => check_tokens(loaded.require_http_except_tls(), address),
+            None => loaded,
+        };
+        if let Some(address) = self.admin {
+            loaded = check_admin(loaded, address);
+        } else if self.http.is_none() {
+            loaded.tls_problems.clear();
+        }
+        if let Some(config) = &mut loaded.config {
+            config.wider_grants.get_or_insert(self.default_wider_grants);
+        }
+        if let Some(path) = &self.unix_socket {
+            loaded = check_socket(loaded, path);
+        }
+        match &self.trace {
+            Some(trace) => trace.check_config(loaded),
+            None => loaded,
+        }
+    }
+}
+
 /// Rejects a configuration whose static tokens aren't enough for the address in use, which the command line may have set.
 fn check_tokens(loaded: LoadedConfig, address: SocketAddr) -> LoadedConfig {
     let problem = loaded.config.as_ref().and_then(|config| {
@@ -310,6 +341,15 @@ fn check_tokens(loaded: LoadedConfig, address: SocketAddr) -> LoadedConfig {
 fn check_socket(loaded: LoadedConfig, path: &Path) -> LoadedConfig {
     let plugins = loaded.config.as_ref().map(|config| config.plugins.as_slice()).unwrap_or_default();
     let problem = protected_paths::check_unix_socket(path, plugins);
+    loaded.with_problem(problem)
+}
+
+/// Rejects a configuration whose credentials aren't enough for the admin listener's address, which the command line may
+/// have set.
+fn check_admin(loaded: LoadedConfig, address: SocketAddr) -> LoadedConfig {
+    let config = loaded.config.as_ref().and_then(|config| config.admin.as_ref());
+    let error = config.and_then(|admin| admin::check(address, admin).err());
+    let problem = error.map(|error| Diagnostic::error(error.to_string()).with_hint(error.hint()));
     loaded.with_problem(problem)
 }
 

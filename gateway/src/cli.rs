@@ -17,6 +17,7 @@ mod admin_client;
 mod call;
 mod check;
 mod client;
+mod client_tls;
 mod completions;
 mod configuration;
 mod connect;

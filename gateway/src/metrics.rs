@@ -14,9 +14,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use moongate_config::BearerToken;
+use moongate_model::caller::Caller;
 use moongate_model::names::{PluginId, PublicName};
 use moongate_protocol::catalog::Catalog;
-use moongate_protocol::dispatch::{CallEnd, CallKind, Observer, RequestEnd};
+use moongate_protocol::dispatch::{CallEnd, CallKind, CallOutcome, Observer, RequestEnd};
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder, prometheus_text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -62,6 +64,11 @@ pub struct Metrics {
     call_durations: TrackedFamily<PluginLabels, Histogram>,
     request_durations: TrackedFamily<RequestLabels, Histogram>,
     refused_requests: Family<ReasonLabels, Counter>,
+    refused_calls: Family<ReasonLabels, Counter>,
+    /// The calls of callers with a static token. The number of other callers is unbounded.
+    caller_calls: TrackedFamily<CallerLabels, Counter>,
+    /// The static tokens in use.
+    tokens: watch::Receiver<Vec<BearerToken>>,
     /// The generation of the catalog that the series were last compared with.
     compared_generation: AtomicU64,
     started: SystemTime,
@@ -103,7 +110,14 @@ struct RequestLabels {
     mcp_protocol_version: Option<&'static str>,
 }
 
-/// The labels of refused requests.
+/// The labels of a caller's calls. Its name is that of a static token.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CallerLabels {
+    caller: NameLabel<Arc<str>>,
+    outcome: &'static str,
+}
+
+/// The labels of refused requests and calls.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ReasonLabels {
     reason: &'static str,
@@ -153,15 +167,21 @@ fn duration_histogram() -> Histogram {
 }
 
 impl Metrics {
-    /// Counts calls and requests to the plugins of `catalog`.
+    /// Counts calls and requests to the plugins of `catalog`, and the calls of callers with one of `tokens`.
     #[must_use]
-    pub fn new(catalog: watch::Receiver<Arc<Catalog>>) -> Arc<Self> {
+    pub fn new(
+        catalog: watch::Receiver<Arc<Catalog>>,
+        tokens: watch::Receiver<Vec<BearerToken>>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             catalog,
+            tokens,
             calls: TrackedFamily::new(Counter::default),
             call_durations: TrackedFamily::new(duration_histogram),
             request_durations: TrackedFamily::new(duration_histogram),
             refused_requests: Family::default(),
+            refused_calls: Family::default(),
+            caller_calls: TrackedFamily::new(Counter::default),
             compared_generation: AtomicU64::new(u64::MAX),
             started: SystemTime::now(),
         })
@@ -179,6 +199,12 @@ impl Metrics {
         if self.compared_generation.load(Ordering::Relaxed) != catalog.generation() {
             self.remove_stale(&catalog);
         }
+    }
+
+    /// Removes the series of callers whose token was removed.
+    fn remove_stale_callers(&self) {
+        let tokens = self.tokens.borrow();
+        self.caller_calls.retain(|labels| tokens.iter().any(|token| token.principal == labels.caller.0));
     }
 
     /// Removes the series of plugins and tools that aren't in the catalog.
@@ -199,7 +225,7 @@ impl Metrics {
 
 impl Observer for Metrics {
     fn call_ended(&self, call: &CallEnd<'_>) {
-        let &CallEnd { catalog_plugin, kind, name, outcome, took } = call;
+        let &CallEnd { context, catalog_plugin, kind, name, outcome, took } = call;
         let tool = match kind {
             CallKind::Tool => name.cloned(),
             CallKind::Resource | CallKind::Prompt | CallKind::Completion => None,
@@ -214,6 +240,20 @@ impl Observer for Metrics {
         let mut is_new = self.calls.update(&labels, |counter| {
             counter.inc();
         });
+        if let Caller::Named(caller) = &context.caller {
+            let labels = CallerLabels { caller: NameLabel(Arc::clone(caller)), outcome: outcome.kind() };
+            let is_new = self.caller_calls.update(&labels, |counter| {
+                counter.inc();
+            });
+            if is_new {
+                self.remove_stale_callers(); // the token can have been removed during the call
+            }
+        }
+        if let CallOutcome::Failed(error) = outcome
+            && let Some(reason) = error.refusal_reason()
+        {
+            self.refused_calls.get_or_create(&ReasonLabels { reason }).inc();
+        }
         if let Some(took) = took {
             is_new |= self
                 .call_durations

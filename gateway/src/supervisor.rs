@@ -46,7 +46,7 @@ mod startup;
 pub mod status;
 mod watch;
 
-use control::Reloader;
+use control::{AdminCredentials, Reloader};
 use desired_config::{ConfigFile, ConfigHook};
 use host_adapter::WasmPluginHost;
 use memory_shares::MemoryShares;
@@ -101,6 +101,7 @@ pub struct SupervisorOptions {
     environment: Arc<dyn Environment + Send + Sync>,
     system: Arc<dyn System>,
     own_addresses: Vec<SocketAddr>,
+    admin: AdminCredentials,
     config_hook: Option<ConfigHook>,
 }
 
@@ -141,6 +142,7 @@ impl SupervisorOptions {
             environment: Arc::new(ProcessEnvironment),
             system: Arc::new(NativeSystem),
             own_addresses: Vec::new(),
+            admin: AdminCredentials::default(),
             config_hook: None,
         }
     }
@@ -168,6 +170,12 @@ impl SupervisorOptions {
     #[must_use]
     pub fn own_addresses(self, addresses: impl IntoIterator<Item = SocketAddr>) -> Self {
         Self { own_addresses: addresses.into_iter().collect(), ..self }
+    }
+
+    /// The credentials of the admin listener, which follow the configuration.
+    #[must_use]
+    pub fn admin_credentials(self, admin: AdminCredentials) -> Self {
+        Self { admin, ..self }
     }
 
     /// Passes every re-read configuration through `hook` before it is used. The hook can reject the configuration by
@@ -230,7 +238,8 @@ impl Supervisor {
     /// The host can't be started, or a plugin can't be loaded and the configuration requires all of them. Otherwise, a
     /// broken plugin is one of the [`Self::problems`].
     pub async fn start(config: Config, options: SupervisorOptions) -> Result<Self, SupervisorStartError> {
-        let SupervisorOptions { watched, purpose, environment, system, own_addresses, config_hook } = options;
+        let SupervisorOptions { watched, purpose, environment, system, own_addresses, admin, config_hook } =
+            options;
         let inbox: Arc<ChangeInbox> = Arc::default();
         let (state, state_problem) = find_state(&config, purpose).await;
         let serves_while_loading = watched.is_some();
@@ -239,6 +248,7 @@ impl Supervisor {
         let (catalog, _) = sync::watch::channel(Arc::new(Catalog::empty()));
         let (token_sender, tokens) = sync::watch::channel(config.http.tokens.clone());
         let limiter = Arc::new(ConcurrencyLimiter::new(config.concurrency));
+        limiter.set_caller_limits(config.callers, config.roles.clone());
         let updates: Arc<ResourceUpdates> = Arc::default();
         let (request_sender, requests) = mpsc::channel(REQUEST_QUEUE);
         let files = watched.as_ref().map(|watched| watched.files.clone()).unwrap_or_default();
@@ -253,6 +263,7 @@ impl Supervisor {
             updates: Arc::clone(&updates),
             catalog: catalog.clone(),
             tokens: token_sender,
+            admin,
         };
         let require_all = config.require_all;
         let plugin_configs = config.plugins.clone();

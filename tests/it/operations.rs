@@ -1,6 +1,9 @@
 //! Startup, monitoring and shutdown of the gateway.
 
+mod access_log;
 mod admin;
+#[cfg(unix)]
+mod admin_network;
 #[cfg(unix)]
 mod cached_lists;
 #[cfg(unix)]
@@ -9,6 +12,8 @@ mod log_format;
 #[cfg(target_os = "linux")]
 mod memory;
 mod metrics;
+#[cfg(unix)]
+mod proxies;
 #[cfg(unix)]
 pub(crate) mod shutdown;
 #[cfg(unix)]

@@ -9,6 +9,8 @@ mod client_certificates;
 mod concurrent_request_ids;
 mod error_precedence;
 mod handshake;
+#[cfg(unix)]
+mod http2;
 mod http_checks;
 mod http_exhaustion;
 mod http_memory;

@@ -14,6 +14,9 @@ use serde_json::{Map, Value};
 /// The maximum number of keys of an issuer. Issuers have a few, and some dozens while they replace them.
 const MAX_KEYS: usize = 256;
 
+/// The maximum number of keys that are tried for one signature. Key ids should be unique.
+const MAX_TRIED_KEYS: usize = 4;
+
 /// An algorithm of signatures. There is no HMAC: its keys would have to be secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SignatureAlgorithm {
@@ -96,7 +99,7 @@ impl VerificationKeys {
         id: &'a str,
         algorithm: SignatureAlgorithm,
     ) -> impl Iterator<Item = &'a VerificationKey> {
-        self.0.iter().filter(move |key| key.id == id && key.is_for(algorithm))
+        self.0.iter().filter(move |key| key.id == id && key.is_for(algorithm)).take(MAX_TRIED_KEYS)
     }
 
     /// Reports whether there is a key with this id, for whatever algorithm.

@@ -36,3 +36,4 @@ pub use authenticator::{Authenticated, AuthenticationError, Authenticator, Token
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::fuzz_token;
 pub use resource_metadata::ResourceMetadata;
+pub use static_tokens::StaticTokens;

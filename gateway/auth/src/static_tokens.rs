@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The static tokens in use.
 #[derive(Debug)]
-pub(crate) struct StaticTokens {
+pub struct StaticTokens {
     current: RwLock<Arc<TokenSet>>,
     /// Requests need a token even if there are no static tokens.
     requires_tokens: bool,
@@ -25,15 +25,18 @@ struct TokenSet {
 
 /// A static token's digest and its holder.
 #[derive(Debug, Clone)]
-pub(crate) struct TokenHolder {
+pub struct TokenHolder {
     digest: Digest,
-    pub(crate) name: Arc<str>,
+    /// The holder's name.
+    pub name: Arc<str>,
     /// Cancelled when the token is replaced or removed.
-    pub(crate) revocation: CancellationToken,
+    pub revocation: CancellationToken,
 }
 
 impl StaticTokens {
-    pub(crate) fn new(tokens: &[BearerToken], requires_tokens: bool) -> Self {
+    /// The tokens at the start. With `requires_tokens`, requests need one even if there are none.
+    #[must_use]
+    pub fn new(tokens: &[BearerToken], requires_tokens: bool) -> Self {
         let set = TokenSet::new(tokens, requires_tokens, None);
         Self { current: RwLock::new(Arc::new(set)), requires_tokens }
     }
@@ -43,21 +46,26 @@ impl StaticTokens {
     }
 
     /// The holder of the token with this digest.
-    pub(crate) fn holder(&self, digest: &Digest) -> Option<TokenHolder> {
+    #[must_use]
+    pub fn holder(&self, digest: &Digest) -> Option<TokenHolder> {
         self.current().holder(digest).cloned()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Reports whether there are no tokens.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.current().holders.is_empty()
     }
 
     /// If requests need no token: cancelled once they do, which they then do until a restart.
-    pub(crate) fn anonymous(&self) -> Option<CancellationToken> {
+    #[must_use]
+    pub fn anonymous(&self) -> Option<CancellationToken> {
         self.current().anonymous.clone()
     }
 
     /// Replaces all tokens, and returns the principals whose tokens were revoked.
-    pub(crate) fn replace(&self, tokens: &[BearerToken]) -> Vec<Principal> {
+    #[must_use]
+    pub fn replace(&self, tokens: &[BearerToken]) -> Vec<Principal> {
         let before = {
             let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
             let set = Arc::new(TokenSet::new(tokens, self.requires_tokens, Some(&**current)));
@@ -177,7 +185,7 @@ mod tests {
         assert!(tokens.anonymous().is_none());
         let with_issuers = StaticTokens::new(&[], true);
         assert_eq!(with_issuers.replace(&[token("ann", "a")]), []);
-        with_issuers.replace(&[]);
+        let _ = with_issuers.replace(&[]);
         assert!(with_issuers.anonymous().is_none());
     }
 }

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytesize::ByteSize;
+use moongate_model::call_rate::CallerLimits;
 use moongate_model::roles::AccessRoles;
 
 pub mod protected_paths;
@@ -46,8 +47,8 @@ pub use read::{EntryKind, Environment, ProcessEnvironment, nearest_path};
 pub use report::{ConfigSource, RenderStyle, render_diagnostics, resolved_config};
 pub use sections::admin::{AdminConfig, admin_listener};
 pub use sections::gateway::{WatchConfig, WiderGrantsPolicy};
-pub use sections::http::{BearerToken, HttpConfig};
-pub use sections::http_tls::{ClientAuthority, ClientCertificatePolicy, TlsConfig, endpoint_certificate};
+pub use sections::http::{BearerToken, HttpConfig, ListenerKind};
+pub use sections::http_tls::{ClientAuthority, ClientCertificatePolicy, TlsConfig, listener_certificate};
 pub use sections::oauth::{
     IntrospectionConfig, IssuerConfig, KeyLocation, OAuthConfig, ProtectedResource, is_secure_url,
 };
@@ -68,6 +69,8 @@ pub struct Config {
     pub admin: Option<AdminConfig>,
     /// Settings for noticing changed files.
     pub watch: WatchConfig,
+    /// The limits of each caller.
+    pub callers: CallerLimits,
     /// The time at which a wider grant takes effect. `None` if the file doesn't say.
     pub wider_grants: Option<WiderGrantsPolicy>,
     /// True if the gateway starts only if all plugins can be loaded.

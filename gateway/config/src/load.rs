@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use toml::de::{DeTable, DeValue};
 
+use super::model::Diagnostic;
 use super::model::diagnostic::quoted;
-use super::model::{Diagnostic, Grants, StateGrant, StateScope};
 use super::read::{ConfigReader, DisclosedValue, Environment, TomlTable, paths};
 use super::report::ConfigSource;
 use super::report::redact::{redact, redact_invalid, scrub};
@@ -21,7 +21,8 @@ use super::sections::gateway::{
     read_sealing_key, read_watch, read_wider_grants,
 };
 use super::sections::http::read_http;
-use super::sections::plugin::{read_defaults, read_plugins};
+use super::sections::plugin::{callers_state_in_memory, read_defaults, read_plugins};
+use super::sections::rates::read_callers;
 use super::sections::roles::{RoleReferences, read_roles};
 use super::sections::unix_socket::read_unix_socket;
 use super::spec::keys::{GATEWAY, ROOT, ValueKind};
@@ -42,16 +43,36 @@ pub struct LoadedConfig {
     /// Problems that matter only if HTTP is served: missing tokens. A client that starts its own gateway doesn't need
     /// tokens.
     pub http_problems: Vec<Diagnostic>,
+    /// Problems with certificates and keys, which matter only if HTTP is served. A running gateway keeps those in use.
+    pub tls_problems: Vec<Diagnostic>,
     /// The absolute path of every file that was examined, whether it exists or not: the configuration, components,
     /// secrets, and directories that can't be used. If one of them changes, loading again can give another result.
     pub files: BTreeSet<PathBuf>,
 }
 
 impl LoadedConfig {
+    /// The result of a file that can't be used.
+    #[must_use]
+    pub fn invalid(source: ConfigSource, problems: Vec<Diagnostic>, files: BTreeSet<PathBuf>) -> Self {
+        let (http_problems, tls_problems) = (Vec::new(), Vec::new());
+        Self { source, config: None, problems, http_problems, tls_problems, files }
+    }
+
     /// The result for serving HTTP.
     #[must_use]
     pub fn require_http(mut self) -> Self {
         self.problems.append(&mut self.http_problems);
+        self.problems.append(&mut self.tls_problems);
+        finish(&mut self.problems, &mut self.config);
+        self
+    }
+
+    /// The result for a gateway that already serves HTTP: certificates and keys that can't be used stay separate
+    /// problems, because those in use can be kept.
+    #[must_use]
+    pub fn require_http_except_tls(mut self) -> Self {
+        self.problems.append(&mut self.http_problems);
+        self.problems.extend(self.tls_problems.extract_if(.., |problem| !problem.is_error()));
         finish(&mut self.problems, &mut self.config);
         self
     }
@@ -82,7 +103,7 @@ pub fn load_config(file: &Path, environment: &dyn Environment) -> LoadedConfig {
             let problem = paths::unreadable_configuration(file, &error);
             let source = ConfigSource { path: file.to_owned(), text: String::new() };
             let files = BTreeSet::from([absolute(file)]);
-            LoadedConfig { source, config: None, problems: vec![problem], http_problems: Vec::new(), files }
+            LoadedConfig::invalid(source, vec![problem], files)
         }
     }
 }
@@ -97,10 +118,10 @@ pub fn parse_config(file: &Path, text: String, environment: &dyn Environment) ->
         let problems = syntax_problems(&errors, &text);
         let source = ConfigSource { path, text: redact_invalid(&text) };
         let files = BTreeSet::from([absolute(file)]);
-        return LoadedConfig { source, config: None, problems, http_problems: Vec::new(), files };
+        return LoadedConfig::invalid(source, problems, files);
     }
     let root = parsed.get_ref();
-    let ReadResult { mut config, problems, http_problems, secret_spans, files } =
+    let ReadResult { mut config, problems, http_problems, tls_problems, secret_spans, files } =
         read_config(absolute(file), &text, root, environment);
     let (redacted, masked) = redact(&text, root, &secret_spans);
     let scrubbed = |problems: Vec<Diagnostic>| -> Vec<Diagnostic> {
@@ -108,12 +129,14 @@ pub fn parse_config(file: &Path, text: String, environment: &dyn Environment) ->
     };
     let mut problems = scrubbed(problems);
     let of_http = scrubbed(http_problems);
+    let of_tls = scrubbed(tls_problems);
     finish(&mut problems, &mut config);
     LoadedConfig {
         source: ConfigSource { path, text: redacted },
         config,
         problems,
         http_problems: of_http,
+        tls_problems: of_tls,
         files,
     }
 }
@@ -144,6 +167,7 @@ struct ReadResult {
     config: Option<Config>,
     problems: Vec<Diagnostic>,
     http_problems: Vec<Diagnostic>,
+    tls_problems: Vec<Diagnostic>,
     secret_spans: Vec<Range<usize>>,
     files: BTreeSet<PathBuf>,
 }
@@ -157,18 +181,27 @@ fn read_config(file: PathBuf, text: &str, parsed: &DeTable<'_>, environment: &dy
         reader.check_keys(&root, &[]);
         let read = read_sections(&mut reader, &root, file);
         check_disclosed(&mut reader, &read);
-        check_callers_state(&mut reader, &read);
+        if read.state.is_none() {
+            reader.problems.extend(callers_state_in_memory(&read.plugins));
+        }
         reader.problems.extend(protected_paths::check(&read));
         if reader.problems.iter().any(Diagnostic::is_error) {
             reader.problems.append(&mut reader.loading_problems);
         }
         config = Some(read);
     }
-    let ConfigReader { problems, http_problems, secret_spans, files, expansions, .. } = reader;
-    let as_written = |problem| expansions.iter().fold(problem, |problem, expansion| expansion.undo(problem));
-    let problems = problems.into_iter().map(as_written).collect();
-    let http_problems = http_problems.into_iter().map(as_written).collect();
-    ReadResult { config, problems, http_problems, secret_spans, files }
+    let ConfigReader { problems, http_problems, tls_problems, secret_spans, files, expansions, .. } = reader;
+    let undone = |problem| expansions.iter().fold(problem, |problem, expansion| expansion.undo(problem));
+    let as_written =
+        |problems: Vec<Diagnostic>| -> Vec<Diagnostic> { problems.into_iter().map(undone).collect() };
+    ReadResult {
+        config,
+        problems: as_written(problems),
+        http_problems: as_written(http_problems),
+        tls_problems: as_written(tls_problems),
+        secret_spans,
+        files,
+    }
 }
 
 /// Reads all sections.
@@ -184,6 +217,7 @@ fn read_sections(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>, file: Path
         http,
         unix_socket: read_unix_socket(reader, root),
         watch: read_watch(reader, &gateway),
+        callers: read_callers(reader, root),
         wider_grants: read_wider_grants(reader, &gateway),
         require_all: reader.boolean(&gateway, "require_all", false),
         startup_wait: reader.duration(&gateway, "startup_wait", DEFAULT_STARTUP_WAIT),
@@ -220,6 +254,11 @@ fn check_disclosed(reader: &mut ConfigReader<'_>, config: &Config) {
             let problem = Diagnostic::error(message).with_span(span.clone());
             reader.report(problem.with_hint("use a different secret for this plugin"));
         }
+        if config.admin.as_ref().and_then(|admin| admin.token.as_ref()).is_some_and(discloses) {
+            let problem = Diagnostic::error(format!("this would {action} the gateway's own admin token"));
+            reader
+                .report(problem.with_span(span.clone()).with_hint("use a different secret for this plugin"));
+        }
         let mut clients = config.http.oauth.client_secrets();
         if let Some((issuer, _)) = clients.find(|(_, secret)| discloses(secret)) {
             let message =
@@ -227,24 +266,6 @@ fn check_disclosed(reader: &mut ConfigReader<'_>, config: &Config) {
             let problem = Diagnostic::error(message).with_span(span);
             reader.report(problem.with_hint("use a different secret for this plugin"));
         }
-    }
-}
-
-/// Reports plugins that keep state in memory for each caller: the number of callers is unlimited, and so would be the
-/// memory.
-fn check_callers_state(reader: &mut ConfigReader<'_>, config: &Config) {
-    if config.state.is_some() {
-        return;
-    }
-    let is_kept =
-        |allow: &&Grants| allow.state != StateGrant::NotGranted && allow.state_scope == StateScope::Caller;
-    for allow in config.plugins.iter().map(|plugin| &plugin.allow).filter(is_kept) {
-        let problem =
-            Diagnostic::error("`state_scope = \"caller\"` needs a directory for the callers' state");
-        let span = allow.spans.get("state_scope").cloned().unwrap_or_default();
-        reader.report(
-            problem.with_span(span).with_hint("set `state` in `[gateway]`, such as `state = \"state\"`"),
-        );
     }
 }
 

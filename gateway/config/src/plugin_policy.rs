@@ -24,6 +24,7 @@ impl PluginConfig {
             timeout: self.limits.timeout,
             cpu_time: self.limits.cpu_time,
             cancel_grace: self.limits.cancel_grace,
+            rates: self.rates.clone(),
             settings: self.plugin_settings(),
         }
     }
@@ -48,6 +49,7 @@ impl PluginConfig {
             portable_schemas,
             allow: _,
             limits: _,
+            rates: _,
             settings: _,
             setting_origins: _,
             spans: _,

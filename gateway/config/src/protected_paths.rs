@@ -289,12 +289,18 @@ fn protected_paths(config: &Config) -> Vec<ProtectedPath> {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         all.push(ProtectedPath::new(format!("the secret file {}", quoted(&name)), file, FromReading));
     }
-    if let Some(tls) = &config.http.tls {
-        // Anyone who can change it can make the endpoint unavailable.
-        let what = "the certificate of the endpoint".to_owned();
+    let admin_tls = config.admin.as_ref().and_then(|admin| admin.tls.as_ref());
+    let tls = [("the endpoint", config.http.tls.as_ref()), ("the admin listener", admin_tls)];
+    for (listener, tls) in tls.into_iter().filter_map(|(listener, tls)| Some((listener, tls?))) {
+        // Anyone who can change it can make the listener unavailable.
+        let what = format!("the certificate of {listener}");
         all.push(ProtectedPath::new(what, &tls.certificate_file, FromWriting));
+        if !config.secret_files.contains(&tls.key_file) {
+            let what = format!("the key of {listener}'s certificate");
+            all.push(ProtectedPath::new(what, &tls.key_file, FromReading));
+        }
         if let Some(authority) = &tls.client_authority {
-            // Anyone who can change it can issue certificates to callers.
+            // Anyone who can change it can issue certificates to clients.
             let what = "the authority of client certificates".to_owned();
             all.push(ProtectedPath::new(what, &authority.file, FromWriting));
         }

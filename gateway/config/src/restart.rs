@@ -4,7 +4,11 @@
 //! Plugins and static tokens change while the gateway runs, but it keeps the addresses, issuers, key and directories
 //! that it started with. New grants must not reach these, even if the new file contains others.
 
-use super::{Config, Diagnostic, HttpConfig, OAuthConfig, PluginConfig, Secret, protected_paths};
+use super::sections::plugin::callers_state_in_memory;
+use super::{
+    AdminConfig, Config, Diagnostic, HttpConfig, OAuthConfig, PluginConfig, Secret, TlsConfig,
+    protected_paths,
+};
 
 impl Config {
     /// The keys that differ in `new` and need a restart, such as `http.listen`, without their values. `self` is the
@@ -18,6 +22,7 @@ impl Config {
             unix_socket,
             admin,
             watch: _,
+            callers: _,
             wider_grants: _,
             require_all: _,  // only matters at start
             startup_wait: _, // likewise
@@ -48,21 +53,17 @@ impl Config {
         ]
         .to_vec();
         keys.extend(http.changed_keys(&new.http));
-        keys.push((
-            "http.tls",
-            match (&http.tls, &new.http.tls) {
-                (Some(tls), Some(new)) => tls.changes_authentication(new),
-                (tls, new) => tls.is_some() != new.is_some(),
-            },
-        ));
         keys.push(("unix_socket", *unix_socket != new.unix_socket));
-        keys.push(("admin.listen", *admin != new.admin && admin.is_some() && new.admin.is_some()));
-        keys.push(("admin", admin.is_some() != new.admin.is_some()));
+        keys.push(("http.tls", TlsConfig::needs_restart(http.tls.as_ref(), new.http.tls.as_ref())));
+        match (admin, &new.admin) {
+            (Some(admin), Some(new)) => keys.extend(admin.changed_keys(new)),
+            (admin, new) => keys.push(("admin", admin.is_some() != new.is_some())),
+        }
         keys.into_iter().filter(|(_, changed)| *changed).map(|(key, _)| key.to_owned()).collect()
     }
 
     /// The grants in `new` that reach files or secrets that the gateway uses until it restarts, although `new` replaces
-    /// them. `self` is the configuration that the gateway started with. Checked in addition to
+    /// them. `self` is the configuration that the gateway started with, with the TLS in use. Checked in addition to
     /// [`protected_paths::check`] at every reload.
     #[must_use]
     pub fn unsafe_until_restart(&self, new: &Self) -> Vec<Diagnostic> {
@@ -72,10 +73,16 @@ impl Config {
         if !is_pending("http.tls") {
             kept.http.tls.clone_from(&new.http.tls);
         }
-        if ["http.auth.issuers", "http.tls", "gateway.sealing_key"].into_iter().any(is_pending) {
+        if !is_pending("admin.tls") && !is_pending("admin") {
+            kept.admin.clone_from(&new.admin);
+        }
+        if ["http.auth.issuers", "gateway.sealing_key"].into_iter().any(is_pending) {
             kept.secret_files.clone_from(&self.secret_files);
         }
         let mut problems = protected_paths::check(&kept);
+        if self.state.is_none() {
+            problems.extend(callers_state_in_memory(&new.plugins));
+        }
         // Problems of the new file itself are reported elsewhere.
         let known = protected_paths::check(new);
         problems.retain(|problem| !known.contains(problem));
@@ -93,6 +100,20 @@ impl Config {
         }
         let hint = "restart the gateway first, then add this";
         problems.into_iter().map(|problem| problem.with_hint(hint)).collect()
+    }
+}
+
+impl AdminConfig {
+    /// Every key, and whether it differs and needs a restart.
+    fn changed_keys(&self, new: &Self) -> [(&'static str, bool); 4] {
+        let Self { listen, token, has_unreadable_token: _, tls, has_broken_tls: _, allowed_hosts } = self;
+        [
+            ("admin.listen", *listen != new.listen),
+            ("admin.allowed_hosts", *allowed_hosts != new.allowed_hosts),
+            // A removed token is refused at once, but requests without credentials are refused until a restart.
+            ("admin.token", token.is_some() && new.token.is_none()),
+            ("admin.tls", TlsConfig::needs_restart(tls.as_ref(), new.tls.as_ref())),
+        ]
     }
 }
 
@@ -116,6 +137,7 @@ impl HttpConfig {
             tokens,
             oauth: OAuthConfig { resource, scopes, issuers },
             unreadable_tokens: _, // the gateway doesn't serve HTTP with any
+            has_broken_tls: _,    // the certificate in use is kept
             allowed_hosts,
             allowed_origins,
             max_body,

@@ -8,6 +8,7 @@ mod item_filter;
 pub(crate) mod limits;
 pub(crate) mod oauth;
 pub(crate) mod plugin;
+pub(crate) mod rates;
 pub(crate) mod roles;
 pub(crate) mod settings;
 pub(crate) mod unix_socket;

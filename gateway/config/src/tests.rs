@@ -10,6 +10,7 @@ use tempfile::TempDir;
 
 use super::spec::keys::{Key, ValueKind};
 use super::*;
+use moongate_model::call_rate::{CallRate, ToolRate};
 use moongate_model::names::StoreName;
 use moongate_model::roles::{AccessRole, AccessRoles, CallerCondition, NamePattern, SubjectCondition};
 
@@ -69,6 +70,7 @@ fn reads_every_key() {
         unix_socket,
         admin,
         watch,
+        callers,
         wider_grants,
         require_all,
         startup_wait,
@@ -97,6 +99,10 @@ fn reads_every_key() {
         (Some(WiderGrantsPolicy::Wait), true, Duration::ZERO)
     );
     assert_eq!(startup_wait, Duration::from_secs(5));
+    let calls = callers.calls.map(|rate| (rate.to_string(), rate.burst.get()));
+    assert_eq!(calls, Some(("600 a minute, 50 at once".to_owned(), 50)));
+    assert_eq!(callers.completions, CallRate::parse("5/s"));
+    assert_eq!(callers.concurrency.map(NonZeroU32::get), Some(8));
     assert_eq!(file, goldens_dir().join("gateway.toml"));
     assert_eq!(cache, goldens_dir().join("files/cache"));
     assert_eq!((state, concurrency), (None, 8));
@@ -144,7 +150,7 @@ fn reads_every_key() {
 /// Checks the values of every key of a role.
 fn check_roles(roles: &AccessRoles) {
     let [readers] = roles.roles() else { panic!("one role") };
-    let AccessRole { name, span: _, members, allow, deny } = readers;
+    let AccessRole { name, span: _, members, allow, deny, limits } = readers;
     assert_eq!(&**name, "readers");
     let [ci, ann] = members.as_slice() else { panic!("two members") };
     assert_eq!(ci.callers, CallerCondition::Token("ci".into()));
@@ -164,6 +170,8 @@ fn check_roles(roles: &AccessRoles) {
     );
     assert_eq!(names(&deny.prompts), ["*_draft"]);
     assert_eq!(deny.resources[0].as_str(), "time://{zone}");
+    assert_eq!(limits.calls, CallRate::parse("9/s"));
+    assert_eq!((limits.completions, limits.concurrency.map(NonZeroU32::get)), (None, Some(3)));
 }
 
 /// Checks the values of every key of a plugin.
@@ -173,6 +181,11 @@ fn check_plugins(plugins: &[Arc<PluginConfig>]) {
     assert_eq!(time.source, goldens_dir().join("files/time.wasm"));
     assert_eq!((time.prefix.as_str(), another.prefix.as_str()), ("", "another"));
     assert_eq!(time.uris, ["time://"]);
+    assert_eq!(
+        time.rates.each,
+        ToolRate { calls: CallRate::parse("9/h"), per_caller: CallRate::parse("5/h") }
+    );
+    assert_eq!(time.rates.tools["now"], ToolRate { calls: CallRate::parse("1/d"), per_caller: None });
     assert_eq!((time.portable_schemas, another.portable_schemas), (false, true));
     assert!(time.tools.allow.is_none() && time.tools.deny.contains("convert"));
     assert_eq!(time.tools.rename["now"].as_str(), "time");
@@ -444,7 +457,7 @@ fn lists_every_file_even_with_errors() {
 
 #[test]
 fn detects_port_collisions() {
-    let admin = |listen: &str| AdminConfig { listen: listen.parse().unwrap() };
+    let admin = |listen: &str| AdminConfig { listen: listen.parse().unwrap(), ..AdminConfig::default() };
     for (own, http) in [
         ("127.0.0.1:8931", "127.0.0.1:8931"),
         ("127.0.0.1:8931", "0.0.0.0:8931"),

@@ -18,7 +18,7 @@ mod error;
 mod grant_report;
 mod outcome;
 
-pub use error::{BusyReason, CallError, PluginError, PluginErrorDetail};
+pub use error::{BusyReason, CallError, PluginError, PluginErrorDetail, RateLimited, RateScope};
 pub use grant_report::{GrantEvent, GrantFix, GrantReport, OPERATOR_CAN_ALLOW};
 pub use outcome::{
     Completion, CompletionTarget, Content, EmbeddedResource, InputNeeded, InputRequest, MediaContent,
@@ -39,6 +39,8 @@ pub struct CallContext {
     pub capabilities: Arc<Capabilities>,
     /// The request's `_meta`, an object.
     pub meta: Option<Json>,
+    /// The id of the trace that the request belongs to: 32 hexadecimal digits (W3C Trace Context).
+    pub trace_id: Option<Arc<str>>,
     /// Cancelled when the caller disconnects or cancels the request.
     pub cancel: CancellationToken,
     /// The start of the call's time limit, which also includes the time that the call waits to run. Each round of
@@ -66,6 +68,7 @@ impl CallContext {
             revision: None,
             capabilities: Arc::new(Capabilities::default()),
             meta: None,
+            trace_id: None,
             cancel: CancellationToken::new(),
             arrived_at: Instant::now(),
             answers: Arc::default(),
@@ -74,6 +77,13 @@ impl CallContext {
             grant_report: None,
             cpu_time: Arc::default(),
         }
+    }
+
+    /// True for the later rounds of a call that asked the client. They belong to a call that was counted already: the
+    /// gateway itself keeps the answers and the state of earlier rounds, or accepts them sealed and once.
+    #[must_use]
+    pub fn is_later_round(&self) -> bool {
+        self.round_state.is_some() || !self.answers.is_empty()
     }
 
     /// A member of the request's `_meta`.

@@ -1,5 +1,6 @@
 //! The caller that a request counts for.
 
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
@@ -71,6 +72,20 @@ impl Caller {
             IpAddr::V4(_) => address,
             IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & PEER_PREFIX)),
         })
+    }
+}
+
+/// For people: the name of a token, of its subject or in a certificate, or the address. The name of a subject is of its
+/// issuer's choice.
+impl fmt::Display for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Local => f.write_str("local"),
+            Self::Named(name) | Self::Certificate(name) => f.write_str(name),
+            Self::Subject(subject) => f.write_str(subject.name()),
+            Self::User(user) => f.write_str(user.name()),
+            Self::Address(address) => address.fmt(f),
+        }
     }
 }
 

@@ -62,6 +62,8 @@ struct CallerQueue {
 struct WaitingReservation {
     number: u64,
     amount: u64,
+    /// The most that its caller may hold with it.
+    most: u64,
     granted: oneshot::Sender<()>,
 }
 
@@ -87,28 +89,44 @@ impl CallerBudget {
     /// An amount above half of the budget counts as half.
     #[must_use]
     pub fn try_reserve(self: &Arc<Self>, caller: &Caller, amount: u64) -> Option<BudgetShare> {
+        self.try_reserve_within(caller, amount, u64::MAX)
+    }
+
+    /// The same for a caller that may hold at most `most` units.
+    #[must_use]
+    pub fn try_reserve_within(
+        self: &Arc<Self>,
+        caller: &Caller,
+        amount: u64,
+        most: u64,
+    ) -> Option<BudgetShare> {
         let mut state = self.lock();
         let amount = state.clamp(amount);
-        state.try_take_in_turn(caller, amount).then(|| self.share(caller, amount))
+        state.try_take_in_turn(caller, amount, most).then(|| self.share(caller, amount))
     }
 
     /// Takes a part of any size at once. `None` as for [`CallerBudget::try_reserve`].
     #[must_use]
     pub fn try_reserve_exact(self: &Arc<Self>, caller: &Caller, amount: u64) -> Option<BudgetShare> {
-        self.lock().try_take_in_turn(caller, amount).then(|| self.share(caller, amount))
+        self.lock().try_take_in_turn(caller, amount, u64::MAX).then(|| self.share(caller, amount))
     }
 
     /// Waits for a part. Cancel-safe: a reservation that is dropped loses its place.
     ///
     /// An amount above half of the budget counts as half.
     pub async fn reserve(self: &Arc<Self>, caller: &Caller, amount: u64) -> BudgetShare {
+        self.reserve_within(caller, amount, u64::MAX).await
+    }
+
+    /// The same for a caller that may hold at most `most` units.
+    pub async fn reserve_within(self: &Arc<Self>, caller: &Caller, amount: u64, most: u64) -> BudgetShare {
         let (amount, number, granted) = {
             let mut state = self.lock();
             let amount = state.clamp(amount);
-            if state.try_take_in_turn(caller, amount) {
+            if state.try_take_in_turn(caller, amount, most) {
                 return self.share(caller, amount);
             }
-            let (number, granted) = state.enqueue(caller, amount);
+            let (number, granted) = state.enqueue(caller, amount, most);
             (amount, number, granted)
         };
         let pending = PendingReservation { budget: self, caller, amount, number };
@@ -206,7 +224,10 @@ impl BudgetState {
     /// The position of the first caller that may hold what it waits for.
     fn next(&self) -> Option<usize> {
         self.queues.iter().position(|queue| {
-            queue.reservations.front().is_some_and(|first| self.may_hold(&queue.caller, first.amount))
+            queue
+                .reservations
+                .front()
+                .is_some_and(|first| self.may_hold_within(&queue.caller, first.amount, first.most))
         })
     }
 
@@ -227,7 +248,11 @@ impl BudgetState {
     }
 
     fn may_hold(&self, caller: &Caller, more: u64) -> bool {
-        self.held_by(caller).saturating_add(more) <= self.allowance(caller)
+        self.may_hold_within(caller, more, u64::MAX)
+    }
+
+    fn may_hold_within(&self, caller: &Caller, more: u64, most: u64) -> bool {
+        self.held_by(caller).saturating_add(more) <= self.allowance(caller).min(most)
     }
 
     fn is_free(&self, amount: u64) -> bool {
@@ -235,12 +260,12 @@ impl BudgetState {
     }
 
     /// Takes a part unless another reservation is next.
-    fn try_take_in_turn(&mut self, caller: &Caller, amount: u64) -> bool {
-        self.queue(caller).is_none() && self.next().is_none() && self.try_take(caller, amount)
+    fn try_take_in_turn(&mut self, caller: &Caller, amount: u64, most: u64) -> bool {
+        self.queue(caller).is_none() && self.next().is_none() && self.try_take(caller, amount, most)
     }
 
-    fn try_take(&mut self, caller: &Caller, amount: u64) -> bool {
-        let fits = self.may_hold(caller, amount) && self.is_free(amount);
+    fn try_take(&mut self, caller: &Caller, amount: u64, most: u64) -> bool {
+        let fits = self.may_hold_within(caller, amount, most) && self.is_free(amount);
         if fits {
             self.take(caller, amount);
         }
@@ -265,11 +290,11 @@ impl BudgetState {
         self.grant();
     }
 
-    fn enqueue(&mut self, caller: &Caller, amount: u64) -> (u64, oneshot::Receiver<()>) {
+    fn enqueue(&mut self, caller: &Caller, amount: u64, most: u64) -> (u64, oneshot::Receiver<()>) {
         self.count += 1;
         let number = self.count;
         let (granted, receiver) = oneshot::channel();
-        let reservation = WaitingReservation { number, amount, granted };
+        let reservation = WaitingReservation { number, amount, most, granted };
         match self.queues.iter_mut().find(|queue| queue.caller == *caller) {
             Some(queue) => queue.reservations.push_back(reservation),
             None => {
@@ -343,7 +368,7 @@ impl BudgetShare {
     /// Takes `more` units at once, in addition. False if the caller holds as much as it may, or too little is free.
     #[must_use]
     pub fn try_grow(&mut self, more: u64) -> bool {
-        let is_taken = self.budget.lock().try_take(&self.caller, more);
+        let is_taken = self.budget.lock().try_take(&self.caller, more, u64::MAX);
         if is_taken {
             self.amount += more;
         }

@@ -10,6 +10,8 @@ pub mod text;
 pub mod names;
 // URIs in a form in which equivalent spellings are equal.
 pub mod uri_form;
+// Limits on the calls of callers and of tools.
+pub mod call_rate;
 // Roles: the callers that may see plugins, tools, prompts and resources.
 pub mod roles;
 // The caller that a request counts for.

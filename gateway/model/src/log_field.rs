@@ -1,6 +1,9 @@
-//! Values of log fields, in the same form everywhere.
+//! Values of log fields and targets, in the same form everywhere.
 
 use std::time::Duration;
+
+/// The target of the access log.
+pub const ACCESS_TARGET: &str = "moongate::access";
 
 /// A duration in milliseconds, for fields whose names end with `_ms`, rounded to microseconds.
 #[must_use]

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 
+use crate::call_rate::ToolRates;
 use crate::manifest::ItemKind;
 use crate::names::{PluginId, PublicName};
 
@@ -49,6 +50,8 @@ pub struct PluginPolicy {
     pub cpu_time: Duration,
     /// The time that a cancelled call gets to clean up, if it checks for cancellation.
     pub cancel_grace: Duration,
+    /// How often its tools can be called.
+    pub rates: ToolRates,
     /// The plugin's own settings.
     pub settings: PluginSettings,
 }
@@ -67,7 +70,8 @@ impl PluginPolicy {
     /// The location of an item's name in the configuration, or of the plugin's key if the item isn't mentioned.
     #[must_use]
     pub fn item_place(&self, kind: ItemKind, name: &str) -> Range<usize> {
-        self.filter(kind).places.get(name).unwrap_or(&self.place).clone()
+        let rated = || self.rates.places.get(name).filter(|_| kind == ItemKind::Tool);
+        self.filter(kind).places.get(name).or_else(rated).unwrap_or(&self.place).clone()
     }
 
     /// Compares two policies, ignoring their locations in the file.
@@ -90,6 +94,7 @@ impl PluginPolicy {
             timeout,
             cpu_time,
             cancel_grace,
+            rates,
             settings,
         } = self;
         *id == other.id
@@ -107,6 +112,7 @@ impl PluginPolicy {
             && *timeout == other.timeout
             && *cpu_time == other.cpu_time
             && *cancel_grace == other.cancel_grace
+            && rates.is_equivalent_to(&other.rates)
             && settings.is_equivalent_to(&other.settings)
     }
 }

@@ -6,6 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::call_rate::CallerLimits;
 use crate::names::{LocalUser, PluginId, Principal, TokenFacts, TokenSubject};
 use crate::uri_form::{comparable_prefix, comparable_uri};
 
@@ -26,6 +27,14 @@ pub struct AccessRole {
     pub allow: ItemPatterns,
     /// The items that its callers don't see, even if this or another of their roles allows them.
     pub deny: ItemPatterns,
+    /// The limits of each of its callers, in place of those of all callers.
+    pub limits: CallerLimits,
+}
+
+impl AccessRole {
+    fn has(&self, principal: &Principal) -> bool {
+        self.members.iter().any(|member| member.callers.matches(principal))
+    }
 }
 
 /// A condition for having a role.
@@ -294,8 +303,16 @@ impl AccessRoles {
     /// The roles of this principal.
     #[must_use]
     pub fn of(&self, principal: &Principal) -> RoleSet {
-        let has = |role: &AccessRole| role.members.iter().any(|member| member.callers.matches(principal));
-        RoleSet(self.0.iter().enumerate().filter(|(_, role)| has(role)).map(|(at, _)| at).collect())
+        RoleSet(self.0.iter().enumerate().filter(|(_, role)| role.has(principal)).map(|(at, _)| at).collect())
+    }
+
+    /// The limits of a caller with this principal. Each is the highest that one of its roles sets or, if none does, that
+    /// of `each` caller.
+    #[must_use]
+    pub fn limits_of(&self, principal: &Principal, each: CallerLimits) -> CallerLimits {
+        let limiting = self.0.iter().filter(|role| role.limits != CallerLimits::default());
+        let own = limiting.filter(|role| role.has(principal)).map(|role| role.limits);
+        own.reduce(CallerLimits::highest).unwrap_or_default().or(each)
     }
 
     /// The names of these roles.
@@ -307,10 +324,11 @@ impl AccessRoles {
     #[must_use]
     pub fn is_equivalent_to(&self, other: &Self) -> bool {
         let are_same = |(a, b): (&AccessRole, &AccessRole)| {
-            let AccessRole { name, span: _, members, allow, deny } = a;
+            let AccessRole { name, span: _, members, allow, deny, limits } = a;
             *name == b.name
                 && *allow == b.allow
                 && *deny == b.deny
+                && *limits == b.limits
                 && members.iter().map(|it| &it.callers).eq(b.members.iter().map(|it| &it.callers))
         };
         self.0.len() == other.0.len() && self.0.iter().zip(&other.0).all(are_same)

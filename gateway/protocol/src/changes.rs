@@ -111,7 +111,7 @@ impl ChangeListener {
         }
         drop(all_known);
         // A resource can be hidden since the subscription.
-        let is_visible = |uri: &ResourceUri| !now.hides_resource(uri.as_str());
+        let is_visible = |uri: &ResourceUri| !now.hides_resource(uri.as_str(), None);
         std::iter::from_fn(|| self.mailbox.take()).find(is_visible).map(ChangeEvent::Updated)
     }
 }

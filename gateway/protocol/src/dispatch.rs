@@ -1,9 +1,9 @@
 //! The path of a call from a public name to a plugin and back.
 //!
 //! The caller takes one snapshot of what it sees ([`Dispatcher::view_for`]) and uses it for the whole request, so that a
-//! reload doesn't affect it. The steps: find the name, wait for a permit, validate the input, call the plugin, validate
-//! the output. Validation counts towards the call's limits. Only a plugin's own limits end a call, except that a
-//! cancelled call ends after a grace period. A panic below ends only its call.
+//! reload doesn't affect it. The steps: find the name, count the call, wait for a permit, validate the input, call the
+//! plugin, validate the output. Validation counts towards the call's limits. Only a plugin's own limits end a call,
+//! except that a cancelled call ends after a grace period. A panic below ends only its call.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::call::{
 };
 use crate::catalog::{Catalog, CatalogPlugin, PluginFuture, SchemaMismatchError};
 use crate::limiter::{CallPermit, ConcurrencyLimiter};
-use crate::names::{Principal, PublicName, ResourceUri};
+use crate::names::{Principal, ResourceUri};
 use crate::unread_responses::UnreadResponses;
 
 mod arguments;
@@ -38,7 +38,7 @@ pub use suggestions::UnknownName;
 
 use arguments::CallChecks;
 use check_pool::{CheckError, CheckLimits, CheckPool};
-use observer::PluginCall;
+use observer::{CalledItem, PluginCall};
 
 /// Calls plugins by their public names.
 #[derive(Debug, Clone)]
@@ -169,10 +169,15 @@ impl Dispatcher {
         name: &str,
         arguments: &Arguments<'_>,
     ) -> Result<DispatchOutcome<ToolResult>, DispatchError> {
-        let entry = view.tool(name).ok_or_else(|| DispatchError::unknown_tool(name, view))?;
+        let unknown = || {
+            observer::log_unknown(context, CallKind::Tool, Some(name));
+            DispatchError::unknown_tool(name, view)
+        };
+        let entry = view.tool(name).ok_or_else(unknown)?;
         let catalog_plugin = entry.plugin();
         let checks = self.checks_of(catalog_plugin, context);
-        let mut span = self.span(catalog_plugin, CallKind::Tool, Some(entry.public_name()));
+        let called = CalledItem::Tool { public: entry.public_name(), own: &entry.tool().name };
+        let mut span = self.span(catalog_plugin, context, called);
         let permit = match self.admit(&mut span, context).await {
             Ok(permit) => permit,
             Err(error) => return Err(span.fail(error)),
@@ -181,7 +186,7 @@ impl Dispatcher {
             Ok(arguments) => arguments,
             Err(CheckError::Call(error)) => return Err(span.fail(error)),
             Err(CheckError::Mismatch(SchemaMismatchError { message, pointer })) => {
-                span.dismiss();
+                span.refuse_arguments();
                 return Err(DispatchError::InvalidArguments { message, pointer });
             }
         };
@@ -204,10 +209,13 @@ impl Dispatcher {
         context: &Arc<CallContext>,
         uri: &str,
     ) -> Result<DispatchOutcome<ReadResult>, DispatchError> {
-        let unknown = || DispatchError::resource_not_found(uri, view);
+        let unknown = || {
+            observer::log_unknown(context, CallKind::Resource, None);
+            DispatchError::resource_not_found(uri, view)
+        };
         let catalog_plugin = view.resource_owner(uri).ok_or_else(unknown)?;
         let uri = ResourceUri::new(uri).map_err(|_| unknown())?;
-        let mut span = self.span(catalog_plugin, CallKind::Resource, None);
+        let mut span = self.span(catalog_plugin, context, CalledItem::Resource);
         let call = || catalog_plugin.plugin().read_resource(Arc::clone(context), &uri);
         let answer = self.admit_and_invoke(&mut span, context, call).await;
         let (outcome, permit) = span.finish(answer.and_then(|(outcome, permit)| {
@@ -228,10 +236,17 @@ impl Dispatcher {
         name: &str,
         arguments: &[(String, String)],
     ) -> Result<DispatchOutcome<PromptResult>, DispatchError> {
-        let entry = view.prompt(name).ok_or_else(|| DispatchError::unknown_prompt(name, view))?;
-        arguments::check_prompt_arguments(entry.prompt(), name, arguments)?;
+        let unknown = || {
+            observer::log_unknown(context, CallKind::Prompt, Some(name));
+            DispatchError::unknown_prompt(name, view)
+        };
+        let entry = view.prompt(name).ok_or_else(unknown)?;
         let catalog_plugin = entry.plugin();
-        let mut span = self.span(catalog_plugin, CallKind::Prompt, Some(entry.public_name()));
+        let mut span = self.span(catalog_plugin, context, CalledItem::Prompt(entry.public_name()));
+        if let Err(error) = arguments::check_prompt_arguments(entry.prompt(), name, arguments) {
+            span.refuse_arguments();
+            return Err(error);
+        }
         let call =
             || catalog_plugin.plugin().get_prompt(Arc::clone(context), &entry.prompt().name, arguments);
         let answer = self.admit_and_invoke(&mut span, context, call).await;
@@ -256,7 +271,10 @@ impl Dispatcher {
     ) -> Result<Completion, DispatchError> {
         let (catalog_plugin, target) = match whose {
             CompletionOwner::Prompt(prompt) => {
-                let unknown = || DispatchError::unknown_prompt(prompt, view);
+                let unknown = || {
+                    observer::log_unknown(context, CallKind::Completion, Some(prompt));
+                    DispatchError::unknown_prompt(prompt, view)
+                };
                 let entry = view.prompt(prompt).ok_or_else(unknown)?;
                 if entry.prompt().arguments.iter().all(|argument| argument.name != name) {
                     return Ok(Completion::default());
@@ -264,27 +282,32 @@ impl Dispatcher {
                 (entry.plugin(), CompletionTarget::Prompt(entry.prompt().name.clone()))
             }
             CompletionOwner::Resource(text) => {
-                let unknown = || DispatchError::unknown_template(text, view);
+                let unknown = || {
+                    observer::log_unknown(context, CallKind::Completion, None);
+                    DispatchError::unknown_template(text, view)
+                };
                 (whose.plugin(view).ok_or_else(unknown)?, CompletionTarget::Template(text.to_owned()))
             }
         };
         if !catalog_plugin.plugin().manifest().has_completions {
             return Ok(Completion::default());
         }
-        let mut span = self.span(catalog_plugin, CallKind::Completion, None);
+        let mut span = self.span(catalog_plugin, context, CalledItem::Completion);
         let call = || catalog_plugin.plugin().complete(Arc::clone(context), &target, name, value, others);
         let answer = self.admit_and_invoke(&mut span, context, call).await;
         let (completion, _permit) = span.finish(answer)?;
-        Ok(output::limit_completion(output::visible_completion(view, &target, name, others, completion)))
+        let source = catalog_plugin.id();
+        let visible = output::visible_completion(view, source, &target, name, others, completion);
+        Ok(output::limit_completion(visible))
     }
 
     fn span<'a>(
         &'a self,
         catalog_plugin: &'a CatalogPlugin,
-        kind: CallKind,
-        name: Option<&'a PublicName>,
+        context: &'a CallContext,
+        called: CalledItem<'a>,
     ) -> RequestSpan<PluginCall<'a>> {
-        RequestSpan::of_call(self.observer.as_ref(), catalog_plugin, kind, name)
+        RequestSpan::of_call(self.observer.as_ref(), catalog_plugin, context, called)
     }
 
     fn checks_of<'a>(&'a self, catalog_plugin: &CatalogPlugin, context: &'a CallContext) -> CallChecks<'a> {
@@ -297,7 +320,7 @@ impl Dispatcher {
         CallChecks { pool: &self.checks, unread_responses: &self.unread_responses, context, limits }
     }
 
-    /// Waits for a permit.
+    /// Counts the call, and waits for a permit.
     async fn admit(
         &self,
         span: &mut RequestSpan<PluginCall<'_>>,
@@ -305,6 +328,7 @@ impl Dispatcher {
     ) -> Result<CallPermit, CallError> {
         let catalog_plugin = span.catalog_plugin();
         let limits = catalog_plugin.policy();
+        self.limiter.count(limits, context, span.counted_as())?;
         let permit = loop {
             tokio::select! {
                 biased;

@@ -5,7 +5,8 @@
 #[cfg(any(test, feature = "test-support"))]
 use moongate_model::test_support;
 use moongate_model::{
-    call, caller, caller_budget, diagnostic, json, manifest, names, plugin, policy, roles, text, uri_form,
+    call, call_rate, caller, caller_budget, diagnostic, json, manifest, names, plugin, policy, roles, text,
+    uri_form,
 };
 
 // JSON-RPC 2.0 messages, independent of MCP.
@@ -16,7 +17,7 @@ mod check_meter;
 mod tape;
 // Everything that the plugins offer together; immutable once built.
 pub mod catalog;
-// Concurrency limits, per plugin and in total.
+// Limits on calls: concurrent ones, and their rates.
 pub mod limiter;
 // Answers that clients haven't read yet.
 pub mod unread_responses;

@@ -1,4 +1,4 @@
-//! Limits on concurrent calls, per plugin and in total, shared between callers.
+//! Limits on concurrent calls, per plugin, per caller and in total, shared between callers; and on the rates of calls.
 //!
 //! A call first takes one of its plugin's slots and then one of the gateway's, so a call that waits for a slow plugin
 //! holds nothing that another plugin needs. Slots, and the places of calls that wait for them, are [`CallerBudget`]s:
@@ -8,16 +8,24 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use tokio::sync::Notify;
 use tokio::time::sleep_until;
 
 use crate::call::{BusyReason, CallContext, CallError};
+use crate::call_rate::CallerLimits;
 use crate::caller::Caller;
 use crate::caller_budget::{BudgetShare, CallerBudget};
 use crate::names::PluginId;
 use crate::policy::PluginPolicy;
+use crate::roles::AccessRoles;
+
+mod rates;
+
+pub use rates::CountedAs;
+
+use rates::CallRates;
 
 /// The maximum number of waiting calls to all plugins, for each concurrent call. A waiting call keeps its request in
 /// memory.
@@ -26,10 +34,21 @@ const WAITING_CALLS_PER_PERMIT: u32 = 16;
 /// The minimum of that number: one plugin's default queue several times over.
 const MIN_WAITING_CALLS: u32 = 1_024;
 
-/// Hands out permits.
+/// The limits of each caller, and the roles that can set others.
+#[derive(Debug, Default)]
+struct LimitsByCaller {
+    each: CallerLimits,
+    roles: Option<Arc<AccessRoles>>,
+}
+
+/// Hands out permits, and counts calls.
 #[derive(Debug)]
 pub struct ConcurrencyLimiter {
     total: u32,
+    caller_limits: RwLock<LimitsByCaller>,
+    rates: CallRates,
+    /// The calls of each caller. Only their own limit applies.
+    callers: Arc<CallerBudget>,
     slots: Arc<CallerBudget>,
     /// The places of waiting calls to all plugins.
     places: Arc<CallerBudget>,
@@ -42,6 +61,7 @@ pub struct ConcurrencyLimiter {
 #[must_use = "the permit is released when it is dropped"]
 pub struct CallPermit {
     call: CountedCall,
+    _caller_slot: BudgetShare,
     _plugin_slot: BudgetShare,
     _gateway_slot: BudgetShare,
 }
@@ -96,6 +116,9 @@ impl ConcurrencyLimiter {
         let most_waiting = total.saturating_mul(WAITING_CALLS_PER_PERMIT).max(MIN_WAITING_CALLS);
         Self {
             total,
+            caller_limits: RwLock::default(),
+            rates: CallRates::default(),
+            callers: CallerBudget::new(u32::MAX.into()),
             slots: CallerBudget::new(total.into()),
             places: CallerBudget::new(most_waiting.into()),
             plugins: Mutex::default(),
@@ -103,10 +126,41 @@ impl ConcurrencyLimiter {
         }
     }
 
+    /// Sets the limits of each caller, and the roles that can set others, for the next calls.
+    pub fn set_caller_limits(&self, each: CallerLimits, roles: Option<Arc<AccessRoles>>) {
+        *self.caller_limits.write().unwrap_or_else(PoisonError::into_inner) = LimitsByCaller { each, roles };
+    }
+
+    /// The limits of a caller. Everything that depends on them asks here.
+    fn limits_of(&self, caller: &Caller) -> CallerLimits {
+        let limits = self.caller_limits.read().unwrap_or_else(PoisonError::into_inner);
+        match &limits.roles {
+            Some(roles) => roles.limits_of(&caller.principal(), limits.each),
+            None => limits.each,
+        }
+    }
+
+    /// Counts a call for the rates of its caller and its tool. The later rounds of a call aren't counted.
+    ///
+    /// # Errors
+    /// [`CallError::RateLimited`]: too many calls came in a short time. This one isn't counted.
+    pub fn count(
+        &self,
+        policy: &PluginPolicy,
+        context: &CallContext,
+        call: CountedAs<'_>,
+    ) -> Result<(), CallError> {
+        if context.is_later_round() {
+            return Ok(());
+        }
+        self.rates.count(&context.caller, &self.limits_of(&context.caller), policy, call)
+    }
+
     /// Waits until one more call of the plugin may run.
     ///
     /// At most `concurrency` of its calls run at the same time and `queue` wait. A single plugin never gets the last of
-    /// the gateway's slots (if there are at least two), however slow it is, and a caller leaves some to the others.
+    /// the gateway's slots (if there are at least two), however slow it is, and a caller leaves some to the others. A
+    /// call that waits because its caller has too many holds nothing that another caller needs.
     ///
     /// # Errors
     /// [`CallError::Busy`]: too many calls are waiting. [`CallError::Cancelled`]: the call was cancelled first.
@@ -121,42 +175,57 @@ impl ConcurrencyLimiter {
         }
         let calls = self.plugin_calls(&policy.id);
         calls.resize(policy.concurrency.clamp(1, (self.total - 1).max(1)), policy.queue);
-        let plugin_slot = match calls.slots.try_reserve(caller, 1) {
-            Some(plugin_slot) => match self.slots.try_reserve(caller, 1) {
-                Some(gateway_slot) => {
-                    let call = CountedCall::new(calls, CallStage::Running);
-                    return Ok(CallPermit { call, _plugin_slot: plugin_slot, _gateway_slot: gateway_slot });
-                }
-                None => Some(plugin_slot),
-            },
-            None => None,
+        let most = self.limits_of(caller).concurrency.map_or(u64::MAX, |most| most.get().into());
+        let caller_slot = self.callers.try_reserve_within(caller, 1, most);
+        let plugin_slot = caller_slot.as_ref().and_then(|_| calls.slots.try_reserve(caller, 1));
+        let gateway_slot = plugin_slot.as_ref().and_then(|_| self.slots.try_reserve(caller, 1));
+        let (caller_slot, plugin_slot) = match (caller_slot, plugin_slot, gateway_slot) {
+            (Some(caller_slot), Some(plugin_slot), Some(gateway_slot)) => {
+                let call = CountedCall::new(calls, CallStage::Running);
+                return Ok(CallPermit {
+                    call,
+                    _caller_slot: caller_slot,
+                    _plugin_slot: plugin_slot,
+                    _gateway_slot: gateway_slot,
+                });
+            }
+            (caller_slot, plugin_slot, _) => (caller_slot, plugin_slot),
         };
-        // A call that has its plugin's slot takes no place in the plugin's queue.
-        let place = match plugin_slot {
-            Some(_) => None,
-            None => Some(calls.reserve_place(caller, policy.queue)?),
+        // A call that has its plugin's slot, or can't use one yet, takes no place in the plugin's queue.
+        let place = match (&caller_slot, &plugin_slot) {
+            (Some(_), None) => Some(calls.reserve_place(caller, policy.queue)?),
+            _ => None,
         };
         let gateway_place = self.places.try_reserve(caller, 1).ok_or_else(|| self.busy(caller))?;
         let mut call = CountedCall::new(Arc::clone(&calls), CallStage::Waiting);
         let slots = async {
-            let plugin_slot = match plugin_slot {
-                Some(slot) => slot,
-                None => calls.slots.reserve(caller, 1).await,
+            let (caller_slot, plugin_slot) = match (caller_slot, plugin_slot) {
+                (Some(caller_slot), Some(plugin_slot)) => (caller_slot, plugin_slot),
+                (Some(caller_slot), None) => (caller_slot, calls.slots.reserve(caller, 1).await),
+                (None, _) => {
+                    let caller_slot = self.callers.reserve_within(caller, 1, most).await;
+                    (caller_slot, calls.reserve_slot(caller, policy.queue).await?)
+                }
             };
             drop(place);
-            (plugin_slot, self.slots.reserve(caller, 1).await)
+            Ok((caller_slot, plugin_slot, self.slots.reserve(caller, 1).await))
         };
-        let (plugin_slot, gateway_slot) = tokio::select! {
+        let (caller_slot, plugin_slot, gateway_slot) = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(CallError::Cancelled),
-            slots = slots => slots,
+            slots = slots => slots?,
             () = sleep_until(*arrived_at + policy.timeout) => {
                 return Err(CallError::TimeoutBeforeStart(policy.timeout));
             }
         };
         drop(gateway_place);
         call.start();
-        Ok(CallPermit { call, _plugin_slot: plugin_slot, _gateway_slot: gateway_slot })
+        Ok(CallPermit {
+            call,
+            _caller_slot: caller_slot,
+            _plugin_slot: plugin_slot,
+            _gateway_slot: gateway_slot,
+        })
     }
 
     /// The calls to one plugin.
@@ -241,6 +310,15 @@ impl PluginCalls {
             self.slots.set_total(concurrency.into());
             self.places.set_total(queue.into());
         }
+    }
+
+    /// Takes a slot at once, or waits for one in the queue.
+    async fn reserve_slot(&self, caller: &Caller, queue: u32) -> Result<BudgetShare, CallError> {
+        if let Some(slot) = self.slots.try_reserve(caller, 1) {
+            return Ok(slot);
+        }
+        let _place = self.reserve_place(caller, queue)?;
+        Ok(self.slots.reserve(caller, 1).await)
     }
 
     /// A place in the queue. An amount of a budget without units counts as nothing, so a queue of 0 is checked here.

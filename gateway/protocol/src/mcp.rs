@@ -287,6 +287,7 @@ impl RequestContext {
             revision: Some(revision.as_str()),
             capabilities: Arc::clone(capabilities),
             meta: params.meta_text(),
+            trace_id: params.trace_id(),
             cancel: cancel.clone(),
             arrived_at: Instant::now(),
             answers: Arc::clone(&round.answers),

@@ -10,6 +10,8 @@ use crate::supervisor::status::{PluginActivity, PluginIssue, PluginState, Plugin
 /// The level of detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadinessDetail {
+    /// Readiness alone.
+    None,
     /// Readiness, and the reasons against it.
     Short,
     /// Also every check and plugin.
@@ -82,9 +84,10 @@ impl Readiness {
 
     /// The lines of this level of detail, and the result.
     pub(super) fn text(&self, detail: ReadinessDetail) -> String {
-        let shown = self.0.iter().filter(|(severity, _)| {
-            matches!(severity, CheckSeverity::NotReady | CheckSeverity::Action)
-                || detail == ReadinessDetail::Verbose
+        let shown = self.0.iter().filter(|(severity, _)| match detail {
+            ReadinessDetail::None => false,
+            ReadinessDetail::Short => matches!(severity, CheckSeverity::NotReady | CheckSeverity::Action),
+            ReadinessDetail::Verbose => true,
         });
         let mut text = String::new();
         for (severity, line) in shown {
@@ -99,9 +102,7 @@ impl Readiness {
 
 fn configuration(status: &SupervisorStatus) -> (CheckSeverity, String) {
     match &status.config.rejected {
-        Some(reason) => {
-            (CheckSeverity::Warning, format!("configuration: the current file is not in use: {reason}"))
-        }
+        Some(reason) => (CheckSeverity::Warning, format!("configuration: rejected: {reason}")),
         None if !status.config.needs_restart.is_empty() => {
             let keys = status.config.needs_restart.join("`, `");
             (CheckSeverity::Action, format!("configuration: needs a restart: `{keys}`"))

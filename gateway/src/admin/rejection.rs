@@ -1,6 +1,7 @@
 //! Rejected requests to the admin listener, and their response: `{"error": "…"}`.
 
-use axum::http::StatusCode;
+use axum::http::header::WWW_AUTHENTICATE;
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use serde_json::json;
 
@@ -29,10 +30,25 @@ impl From<Rejection> for AdminRejection {
 }
 
 impl AdminRejection {
+    /// A stable word for metrics, if the request was refused before it was read.
+    pub(super) fn reason(&self) -> Option<&'static str> {
+        match self {
+            Self::Http(rejection) => Some(rejection.reason()),
+            Self::Body(_) | Self::Starting | Self::Busy | Self::Stopping => None,
+        }
+    }
+
     pub(super) fn respond(self) -> Response {
         let json = |status, message: &str| respond(status, "application/json", body(message));
         match self {
-            Self::Http(rejection) => rejection.respond(body(&message(rejection)).into_bytes()),
+            Self::Http(rejection) => {
+                let mut response = rejection.respond(body(&message(rejection)).into_bytes());
+                if response.status() == StatusCode::UNAUTHORIZED {
+                    let challenge = HeaderValue::from_static(r#"Bearer realm="moongate admin""#);
+                    response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+                }
+                response
+            }
             Self::Body(message) => json(StatusCode::BAD_REQUEST, &message),
             Self::Starting => json(StatusCode::SERVICE_UNAVAILABLE, "the gateway is starting"),
             Self::Busy => {
@@ -47,11 +63,13 @@ fn body(message: &str) -> String {
     format!("{}\n", json!({ "error": message }))
 }
 
-/// The messages that differ here, because no setting changes these checks.
+/// The messages that differ here.
 fn message(rejection: Rejection) -> String {
     match rejection {
         Rejection::Host => {
-            "unknown host in the `Host` header; use `localhost` or the listener's address".to_owned()
+            "unknown host in the `Host` header; use `localhost` or the listener's address, or add it to \
+             `allowed_hosts` in `[admin]`"
+                .to_owned()
         }
         Rejection::Origin => "requests from web pages are blocked".to_owned(),
         Rejection::Path => format!("not found; available: {}", AdminRoute::list()),
@@ -62,6 +80,7 @@ fn message(rejection: Rejection) -> String {
         | Rejection::MissingCertificate
         | Rejection::ExpiredCertificate
         | Rejection::InvalidToken(_)
+        | Rejection::TooManyFailedTokens(_)
         | Rejection::InsufficientScope
         | Rejection::IssuerUnavailable
         | Rejection::Method(_)

@@ -1,5 +1,7 @@
-//! Handles requests to the admin listener. The checks run in this order: host and origin, path, method, content type
-//! and size.
+//! Handles requests to the admin listener. The checks run in this order: host and origin, credentials, path, method,
+//! content type and size.
+//!
+//! Health probes need no credentials, but without them the answers contain nothing but the state.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -9,13 +11,13 @@ use axum::extract::{Request, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HOST, ORIGIN, VARY, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, request};
 use axum::response::Response;
-use moongate_config::WebOrigin;
-use moongate_model::caller::Caller;
+use moongate_config::{AdminConfig, Secret, WebOrigin};
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 use crate::admin::AdminContext;
-use crate::admin::health::{self, Readiness};
+use crate::admin::authentication::AdminAuthenticator;
+use crate::admin::health::{Readiness, ReadinessDetail};
 use crate::admin::rejection::AdminRejection;
 use crate::admin::report::{self, ProcessInfo};
 use crate::metrics::MetricsFormat;
@@ -91,6 +93,14 @@ impl AdminRoute {
         }
     }
 
+    /// True if it needs no credentials.
+    fn is_probe(self) -> bool {
+        match self {
+            Self::Livez | Self::Readyz => true,
+            Self::Metrics | Self::Status | Self::Reload => false,
+        }
+    }
+
     fn supports(self, method: &Method) -> bool {
         self.methods().split(", ").any(|supported| supported == method.as_str())
     }
@@ -100,15 +110,19 @@ impl AdminRoute {
 #[derive(Debug)]
 pub(super) struct AdminRouter {
     origins: OriginPolicy,
+    scheme: &'static str,
+    authenticator: AdminAuthenticator,
     process: ProcessInfo,
     admin: OnceLock<AdminContext>,
     reloading: Semaphore,
 }
 
 impl AdminRouter {
-    pub(super) fn new(address: SocketAddr) -> Self {
+    pub(super) fn new(address: SocketAddr, config: &AdminConfig) -> Self {
         Self {
-            origins: OriginPolicy::new(address, &[], &[]),
+            origins: OriginPolicy::new(address, &config.allowed_hosts, &[]),
+            scheme: config.scheme(),
+            authenticator: AdminAuthenticator::new(config),
             process: ProcessInfo::current(),
             admin: OnceLock::new(),
             reloading: Semaphore::new(MAX_WAITING_RELOADS),
@@ -120,21 +134,47 @@ impl AdminRouter {
         let _ = self.admin.set(admin);
     }
 
+    /// Replaces the token whenever it changes.
+    pub(super) async fn follow_token(&self, newest: watch::Receiver<Option<Secret>>) {
+        self.authenticator.follow(newest).await;
+    }
+
+    /// Checks the credentials, and returns the details that the answer to a probe can have.
+    async fn authenticate(
+        &self,
+        head: &request::Parts,
+        route: Option<AdminRoute>,
+    ) -> Result<ReadinessDetail, Rejection> {
+        match self.authenticator.authenticate(head).await {
+            Ok(caller) => {
+                if let Some(handle) = head.extensions.get::<ConnectionHandle>() {
+                    handle.authenticate(&caller)?;
+                }
+                Ok(ReadinessDetail::of(head.uri.query().unwrap_or_default()))
+            }
+            Err(Rejection::MissingToken | Rejection::MissingCertificate)
+                if route.is_some_and(AdminRoute::is_probe) =>
+            {
+                Ok(ReadinessDetail::None)
+            }
+            Err(rejection) => Err(rejection),
+        }
+    }
+
     async fn answer(&self, head: &request::Parts, body: Body) -> Result<Response, AdminRejection> {
         self.origins.check(head)?;
-        if !is_same_origin(&head.headers) {
+        if !is_same_origin(self.scheme, &head.headers) {
             return Err(Rejection::Origin.into());
         }
-        if let Some(handle) = head.extensions.get::<ConnectionHandle>() {
-            handle.authenticate(&Caller::LOOPBACK).map_err(Rejection::from)?;
-        }
-        let route = AdminRoute::from_path(head.uri.path()).ok_or(Rejection::Path)?;
+        let route = AdminRoute::from_path(head.uri.path());
+        let detail = self.authenticate(head, route).await?;
+        let route = route.ok_or(Rejection::Path)?;
         if !route.supports(&head.method) {
             return Err(Rejection::Method(route.methods()).into());
         }
         match route {
             AdminRoute::Livez => Ok(respond(StatusCode::OK, TEXT_MEDIA_TYPE, "alive\n".to_owned())),
-            AdminRoute::Readyz => Ok(self.ready(head.uri.query().unwrap_or_default())),
+            AdminRoute::Readyz => Ok(self.ready(detail)),
             AdminRoute::Metrics => {
                 let format = metrics_format(&head.headers);
                 let metrics = (self.opened()?.metrics)(format);
@@ -156,10 +196,10 @@ impl AdminRouter {
         self.admin.get().ok_or(AdminRejection::Starting)
     }
 
-    fn ready(&self, query: &str) -> Response {
+    fn ready(&self, detail: ReadinessDetail) -> Response {
         let readiness = Readiness::of(self.admin.get());
         let status = if readiness.is_ready() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-        respond(status, TEXT_MEDIA_TYPE, readiness.text(health::ReadinessDetail::of(query)))
+        respond(status, TEXT_MEDIA_TYPE, readiness.text(detail))
     }
 
     async fn reload(&self, head: &request::Parts, body: Body) -> Result<Response, AdminRejection> {
@@ -185,7 +225,12 @@ impl AdminRouter {
 /// Handles a request.
 pub(super) async fn answer(State(router): State<Arc<AdminRouter>>, request: Request) -> Response {
     let (head, body) = request.into_parts();
-    let mut response = router.answer(&head, body).await.unwrap_or_else(AdminRejection::respond);
+    let mut response = router.answer(&head, body).await.unwrap_or_else(|rejection| {
+        if let (Some(reason), Some(admin)) = (rejection.reason(), router.admin.get()) {
+            (admin.refused)(reason);
+        }
+        rejection.respond()
+    });
     let fields = response.headers_mut();
     fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     fields.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -198,11 +243,11 @@ pub(super) async fn answer(State(router): State<Arc<AdminRouter>>, request: Requ
 
 /// True if the request has no origin, or the origin of this listener. Pages from other servers on this machine are
 /// blocked.
-fn is_same_origin(headers: &HeaderMap) -> bool {
+fn is_same_origin(scheme: &str, headers: &HeaderMap) -> bool {
     let Some(origin) = headers.get(ORIGIN) else { return true };
     let parse =
         |prefix: &str, value: &HeaderValue| WebOrigin::parse(&format!("{prefix}{}", value.to_str().ok()?));
-    let own = headers.get(HOST).and_then(|host| parse("http://", host));
+    let own = headers.get(HOST).and_then(|host| parse(&format!("{scheme}://"), host));
     own.is_some() && parse("", origin) == own
 }
 

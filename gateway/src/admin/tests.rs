@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use moongate_config::Secret;
 use moongate_model::names::Digest;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -17,6 +18,9 @@ use crate::supervisor::status::{
     ConfigStatus, OfferCounts, PendingChange, PluginAbout, PluginActivity, PluginIssue, PluginState,
     PluginStatus, ReloadCounts, ReloadRecord, WatchMode,
 };
+
+/// A token that is long enough.
+const TOKEN: &str = "a-long-token-of-this-test-alone";
 
 const JSON: &str = "Content-Type: application/json\r\n";
 
@@ -96,7 +100,11 @@ struct TestListener {
 
 /// The listener of a gateway that is starting.
 async fn start() -> TestListener {
-    let bound = AdminContext::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    start_with(&AdminConfig::default(), &AdminCredentials::default()).await
+}
+
+async fn start_with(config: &AdminConfig, credentials: &AdminCredentials) -> TestListener {
+    let bound = AdminContext::bind("127.0.0.1:0".parse().unwrap(), config, credentials).await.unwrap();
     let address = bound.address();
     let opener = bound.startup_handle();
     let (loaded, draining) = (CancellationToken::new(), CancellationToken::new());
@@ -113,6 +121,7 @@ impl TestListener {
             status: Box::new(move || status.clone()),
             reloader: Reloader::new(sender),
             metrics: Box::new(|format| format!("{format:?}\n")),
+            refused: Box::new(|_| {}),
             loaded: self.loaded.clone(),
             draining: self.draining.clone(),
         });
@@ -448,15 +457,81 @@ async fn unknown_paths_and_methods_list_the_supported_ones() {
 }
 
 #[tokio::test]
-async fn listens_on_loopback_only() {
-    for address in ["0.0.0.0:0", "192.0.2.1:0", "[::]:0"] {
-        let error = AdminContext::bind(address.parse().unwrap()).await.unwrap_err();
-        assert!(matches!(error, AdminError::NotLoopback(_)), "{error}");
-        assert!(error.hint().contains("127.0.0.1"));
+async fn other_machines_need_a_strong_token() {
+    let bind = async |address: SocketAddr, token: Option<&str>| {
+        let config = AdminConfig { token: token.map(Secret::new), ..AdminConfig::default() };
+        AdminContext::bind(address, &config, &AdminCredentials::new(Some(&config))).await
+    };
+    for address in ["0.0.0.0:0", "192.0.2.1:0", "[::]:0"].map(|address| address.parse().unwrap()) {
+        let error = bind(address, None).await.unwrap_err();
+        assert!(matches!(error, AdminError::Unauthenticated(_)), "{error}");
+        assert!(error.hint().contains("127.0.0.1") && error.hint().contains("`token`"));
+        let error = bind(address, Some("short")).await.unwrap_err();
+        assert!(matches!(error, AdminError::WeakToken(_)), "{error}");
     }
+    assert!(bind("0.0.0.0:0".parse().unwrap(), Some(TOKEN)).await.is_ok());
+    let broken = AdminConfig { has_unreadable_token: true, ..AdminConfig::default() };
+    let none = AdminCredentials::default();
+    let error = AdminContext::bind("127.0.0.1:0".parse().unwrap(), &broken, &none).await.unwrap_err();
+    assert!(matches!(error, AdminError::UnreadableCredentials), "{error}");
     let listener = start().await;
-    let error = AdminContext::bind(listener.address).await.unwrap_err();
+    let error = bind(listener.address, None).await.unwrap_err();
     assert!(error.hint().contains("`[admin]`"), "{}", error.hint());
+}
+
+#[tokio::test]
+async fn with_a_token_only_probes_need_no_credentials() {
+    let config = AdminConfig { token: Some(Secret::new(TOKEN)), ..AdminConfig::default() };
+    let credentials = AdminCredentials::new(Some(&config));
+    let listener = start_with(&config, &credentials).await;
+    let mut requests = listener.open(status());
+    listener.loaded.cancel();
+    let bearer = |token: &str| format!("Authorization: Bearer {token}\r\n");
+    for (verb, path) in
+        [("GET", "/metrics"), ("GET", "/status.json"), ("POST", "/reload"), ("GET", "/unknown")]
+    {
+        for headers in [
+            String::new(),
+            bearer("wrong"),
+            bearer(""),
+            format!("Authorization: Basic {TOKEN}\r\n"),
+            bearer(TOKEN) + &bearer(TOKEN),
+        ] {
+            let answer = listener.send(verb, path, &(headers.clone() + JSON), "{}").await;
+            assert_eq!(answer.status, 401, "{verb} {path} {headers}: {answer:?}");
+            assert!(answer.head.contains("www-authenticate: bearer"), "{answer:?}");
+            assert!(!answer.body.contains(TOKEN) && !answer.body.contains("notes"), "{answer:?}");
+        }
+    }
+    assert!(requests.try_recv().is_err(), "a reload was requested");
+    assert_eq!(listener.send("GET", "/status.json", &bearer(TOKEN), "").await.status, 200);
+    let foreign = format!("{}Origin: http://localhost:3000\r\n", bearer(TOKEN));
+    assert_eq!(listener.send("GET", "/status.json", &foreign, "").await.status, 403);
+
+    let probe = listener.get("/readyz?verbose").await;
+    assert_eq!((probe.status, &*probe.body), (200, "ready\n"));
+    assert!(listener.send("GET", "/readyz?verbose", &bearer(TOKEN), "").await.body.contains("notes"));
+    assert_eq!(listener.send("GET", "/livez", &bearer("wrong"), "").await.status, 401);
+
+    // A changed token replaces the earlier one, and a removed one admits nobody.
+    let status_with = async |token: &str| listener.send("GET", "/metrics", &bearer(token), "").await.status;
+    credentials.token.send_replace(Some(Secret::new("another-token-of-this-test")));
+    while status_with("another-token-of-this-test").await != 200 {}
+    assert_eq!(status_with(TOKEN).await, 401);
+    credentials.token.send_replace(None);
+    while status_with("another-token-of-this-test").await != 401 {}
+    assert_eq!(listener.get("/metrics").await.status, 401);
+    assert_eq!(listener.get("/livez").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_token_that_is_added_is_required_at_once() {
+    let credentials = AdminCredentials::default();
+    let listener = start_with(&AdminConfig::default(), &credentials).await;
+    let _requests = listener.open(status());
+    assert_eq!(listener.get("/metrics").await.status, 200);
+    credentials.token.send_replace(Some(Secret::new(TOKEN)));
+    while listener.get("/metrics").await.status != 401 {}
 }
 
 #[test]

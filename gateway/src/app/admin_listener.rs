@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use moongate_config::AdminConfig;
 use moongate_protocol::limiter::ConcurrencyLimiter;
 use moongate_protocol::server::Server;
 use tokio::sync::watch;
@@ -14,6 +15,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::admin::{AdminContext, AdminError, StartupHandle};
 use crate::metrics::{Metrics, MetricsFormat, MetricsSnapshot};
 use crate::supervisor::Supervisor;
+use crate::supervisor::control::AdminCredentials;
 use crate::supervisor::status::SupervisorStatus;
 use moongate_host::WasmHost;
 
@@ -42,9 +44,13 @@ impl AdminListener {
     /// Binds `address` and reports that the gateway is starting.
     ///
     /// # Errors
-    /// The address can't be bound, or other machines could reach it.
-    pub(super) async fn start(address: SocketAddr) -> Result<Self, AdminError> {
-        let bound = AdminContext::bind(address).await?;
+    /// The address can't be bound, or other machines could reach it without credentials.
+    pub(super) async fn start(
+        address: SocketAddr,
+        config: &AdminConfig,
+        credentials: &AdminCredentials,
+    ) -> Result<Self, AdminError> {
+        let bound = AdminContext::bind(address, config, credentials).await?;
         let address = bound.address();
         let opener = bound.startup_handle();
         let stop = CancellationToken::new();
@@ -72,10 +78,12 @@ impl AdminListener {
             server: Arc::clone(server),
             metrics: Arc::clone(metrics),
         };
+        let refusals = Arc::clone(metrics);
         self.opener.set_started(AdminContext {
             status: Box::new(supervisor.status_reader()),
             reloader: supervisor.reloader(),
             metrics: Box::new(move |format| sources.render(format)),
+            refused: Box::new(move |reason| refusals.request_refused(reason)),
             loaded: supervisor.startup_stages().loaded.clone(),
             draining: draining.clone(),
         });

@@ -18,6 +18,7 @@ use url::Url;
 use self::local::{LocalCall, LocalCallError};
 use self::rounds::{CallEnd, OpenQuestions};
 use self::typed_answers::TypedAnswers;
+use crate::cli::client_tls::ClientTlsOptions;
 use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::mcp_client::{McpClient, McpClientError, socket_url};
 use crate::cli::serve::socket_path;
@@ -77,6 +78,8 @@ pub(super) struct Call {
     /// Give up after this many seconds without data from --url
     #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_TIMEOUT_SECS, requires = "url", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
+    #[command(flatten)]
+    tls: ClientTlsOptions,
     /// Answer a question that the tool asks: KEY.FIELD=VALUE for a form field; KEY={…}, KEY=decline or KEY=cancel for a
     /// whole form; KEY=opened for a page; KEY=TEXT for the model's reply; KEY=PATH for a directory. The command prints
     /// each answer that it sends
@@ -122,6 +125,10 @@ impl Call {
         })?;
         if let Some(url) = &self.url {
             return self.run_remote(url, answers, common).await;
+        }
+        if self.tls.is_set() {
+            let message = "`--cert`, `--key` and `--ca` need `--url`";
+            return Err(CommandError::new(ExitKind::Usage).message(message, None));
         }
         if let Some(file) = &self.plugin {
             let supervisor = configuration::load_bare(file, &ClientFeature::ALL).await?;
@@ -259,10 +266,15 @@ impl Call {
             ("--url", self.url.as_ref().map(Url::to_string)),
             ("--timeout", (self.timeout != DEFAULT_TIMEOUT_SECS).then(|| self.timeout.to_string())),
         ];
+        let tls = self.tls.given().map(|(name, file)| (name, file.map(path)));
         let flags = [("--no-answers", self.no_answers), ("--explain", self.explain)];
         let mut words = vec![print::program_name(), "call".to_owned()];
         words.extend(
-            options.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?])).flatten(),
+            options
+                .into_iter()
+                .chain(tls)
+                .filter_map(|(name, value)| Some([name.to_owned(), value?]))
+                .flatten(),
         );
         words.push(tool.to_owned());
         words.extend_from_slice(arguments);
@@ -284,7 +296,7 @@ impl Call {
         let timeout = Duration::from_secs(self.timeout);
         let config = common.config.as_deref();
         let capabilities = rounds::capabilities(!self.no_answers);
-        let remote = McpClient::new(url.clone(), config, capabilities, timeout)?;
+        let remote = McpClient::new(url.clone(), config, &self.tls, capabilities, timeout)?;
         remote.warn_if_token_exposed();
         let tools = remote.tools(self.tool.as_deref()).await?;
         let Some(name) = &self.tool else {

@@ -46,7 +46,7 @@ fn missing(usual: &[PathBuf]) -> LoadedConfig {
         .with_hint("pass one with `--config`, or set MOONGATE_CONFIG");
     let source = ConfigSource { path: PathBuf::from(CONFIG_FILE_NAME), text: String::new() };
     let files = usual.iter().filter_map(|path| std::path::absolute(path).ok()).collect();
-    LoadedConfig { source, config: None, problems: vec![problem], http_problems: Vec::new(), files }
+    LoadedConfig::invalid(source, vec![problem], files)
 }
 
 /// A configuration and its loaded plugins.

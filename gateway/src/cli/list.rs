@@ -13,6 +13,7 @@ use url::Url;
 use crate::admin;
 use crate::cli::admin_client::AdminOptions;
 use crate::cli::call::{DEFAULT_TIMEOUT_SECS, endpoint};
+use crate::cli::client_tls::ClientTlsOptions;
 use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::mcp_client::McpClient;
 use crate::cli::{CommonOptions, ExitKind, OutputFormat, configuration, print};
@@ -117,10 +118,14 @@ impl List {
             )
             | None => None,
         };
-        if why.is_none() && self.place.named().is_some() {
+        if why.is_none() && self.place.is_named() {
             let hint = "`moongate list plugins --admin ADDR`";
             let message = "`--admin` lists plugins only";
             return Err(CommandError::new(ExitKind::Usage).message(message, Some(hint)));
+        }
+        if why.is_none() && self.place.tls.is_set() {
+            let message = "`--cert`, `--key` and `--ca` need `--url` or `--admin`";
+            return Err(CommandError::new(ExitKind::Usage).message(message, None));
         }
         let loaded = configuration::load(common, SupervisorOptions::inspecting()).await?;
         loaded.report_errors(common);
@@ -145,7 +150,8 @@ impl List {
             let hint = "use the admin listener: `moongate list plugins --admin ADDR`";
             return Err(CommandError::new(ExitKind::Usage).message(message, Some(hint)));
         }
-        self.print_lists(&remote_lists(url, self.kind, common.config.as_deref()).await?)?;
+        let config = common.config.as_deref();
+        self.print_lists(&remote_lists(url, self.kind, config, &self.place.tls).await?)?;
         Ok(ExitKind::Success)
     }
 
@@ -305,9 +311,10 @@ async fn remote_lists(
     url: &Url,
     kind: Option<ListKind>,
     config: Option<&Path>,
+    tls: &ClientTlsOptions,
 ) -> Result<Vec<(&'static str, Vec<Value>)>, CommandError> {
     let timeout = Duration::from_secs(DEFAULT_TIMEOUT_SECS);
-    let remote = McpClient::new(url.clone(), config, json!({}), timeout)?;
+    let remote = McpClient::new(url.clone(), config, tls, json!({}), timeout)?;
     remote.warn_if_token_exposed();
     let mut lists = Vec::new();
     for kind in kind.map_or(ListKind::ALL.to_vec(), |kind| vec![kind]) {

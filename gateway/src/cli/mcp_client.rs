@@ -18,6 +18,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{self as client, Client};
 use hyper_util::rt::TokioExecutor;
+use moongate_config::ListenerKind;
 use moongate_model::json::Json;
 use moongate_protocol::catalog::header_arguments;
 use serde_json::{Value, json};
@@ -27,12 +28,11 @@ use tokio::time::timeout;
 use url::{Host, Url};
 
 use crate::cli::call::rounds::{RoundInput, RoundResult};
-use crate::cli::{print, version};
+use crate::cli::client_tls::ClientTlsOptions;
+use crate::cli::{configuration, print, version};
 use crate::transport::http::MCP_PATH;
 use crate::transport::http::tls::PLAIN_HTTP_ANSWER;
 use crate::transport::unix_socket::ADDRESS_PREFIX;
-
-mod trust;
 
 /// The protocol revision, which is sent with every request.
 const PROTOCOL_REVISION: &str = "2026-07-28";
@@ -90,16 +90,16 @@ enum HttpTransport {
 }
 
 impl ClientTransport {
-    fn to(endpoint: &Url, config: Option<&Path>) -> Result<Self> {
+    fn to(endpoint: &Url, config: Option<&Path>, tls: &ClientTlsOptions) -> Result<Self> {
         match path_of_socket(endpoint) {
             Some(path) => Ok(Self::Socket(path)),
-            None => HttpTransport::to(endpoint, config).map(Self::Http),
+            None => HttpTransport::to(endpoint, config, tls).map(Self::Http),
         }
     }
 }
 
 impl HttpTransport {
-    fn to(endpoint: &Url, config: Option<&Path>) -> Result<Self> {
+    fn to(endpoint: &Url, config: Option<&Path>, tls: &ClientTlsOptions) -> Result<Self> {
         let mut connector = HttpConnector::new();
         connector.enforce_http(false);
         connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
@@ -107,7 +107,8 @@ impl HttpTransport {
         if endpoint.scheme() == "http" {
             return Ok(Self::Plain(client.build(connector)));
         }
-        let trust = HttpsConnectorBuilder::new().with_tls_config(trust::client_config(config)?);
+        let tls = tls.client_config(&configuration::read(config), ListenerKind::Http)?;
+        let trust = HttpsConnectorBuilder::new().with_tls_config(tls);
         Ok(Self::Tls(client.build(trust.https_only().enable_http1().wrap_connector(connector))))
     }
 
@@ -124,10 +125,11 @@ impl McpClient {
     /// names or that is found.
     ///
     /// # Errors
-    /// The token isn't a valid header value, or this machine has no CA certificates.
+    /// The token isn't a valid header value, a file of `tls` can't be used, or this machine has no CA certificates.
     pub(super) fn new(
         endpoint: Url,
         config: Option<&Path>,
+        tls: &ClientTlsOptions,
         capabilities: Value,
         read_timeout: Duration,
     ) -> Result<Self> {
@@ -143,7 +145,7 @@ impl McpClient {
                 value.set_sensitive(true);
                 value
             });
-        let transport = ClientTransport::to(&endpoint, config)?;
+        let transport = ClientTransport::to(&endpoint, config, tls)?;
         Ok(Self { transport, endpoint, token, read_timeout, capabilities })
     }
 

@@ -66,6 +66,7 @@ fn restart_consequence(key: &str) -> &'static str {
     match key {
         "http.auth.issuers" => "; the old issuers work until then",
         "http.auth.tokens" => "; no static token works until then",
+        "admin.token" => "; no token of the admin listener works until then",
         "http.listen" | "admin.listen" | "admin" => "; the old address is used until then",
         _ => "",
     }

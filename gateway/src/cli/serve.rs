@@ -51,8 +51,9 @@ pub(super) struct Serve {
     /// default if `[unix_socket]` is configured and MCP is served over HTTP
     #[arg(long, value_name = "unix:PATH", num_args = 0..=1, value_parser = socket_path)]
     listen: Option<Option<PathBuf>>,
-    /// Serve health, metrics, status and reload requests at ADDR, a loopback address [default: `listen` in `[admin]`]. On
-    /// by default if `[admin]` is configured and MCP is served over HTTP or a Unix socket
+    /// Serve health, metrics, status and reload requests at ADDR [default: `listen` in `[admin]`]. An address that
+    /// other machines can reach needs a token or client certificates in `[admin]`. On by default if `[admin]` is
+    /// configured and MCP is served over HTTP or a Unix socket
     #[arg(long, value_name = "ADDR", num_args = 0..=1, value_parser = address)]
     admin: Option<Option<SocketAddr>>,
     /// Record every message in FILE, one JSON object per line, with time, direction, client and request id.
@@ -201,12 +202,14 @@ impl Serve {
             (None, Some(path)) => Some(path.clone().or(configured).ok_or(AddressProblem::NoSocketPath)?),
             (None, None) => configured.filter(|_| http.is_some() && self.passed.is_empty()),
         };
-        let admin = match (self.admin, config.admin) {
-            (Some(Some(listen)), _) => Some(AdminConfig { listen }),
+        let admin = match (self.admin, config.admin.clone()) {
+            (Some(Some(listen)), configured) => {
+                Some(AdminConfig { listen, ..configured.unwrap_or_default() })
+            }
             (Some(None), configured) => Some(configured.unwrap_or_default()),
             (None, configured) => configured.filter(|_| http.is_some() || unix_socket.is_some()),
         };
-        if let (Some(http), Some(admin)) = (http, admin)
+        if let (Some(http), Some(admin)) = (http, &admin)
             && admin.collides_with(http)
         {
             return Err(AddressProblem::Shared(admin.listen));
@@ -240,7 +243,7 @@ impl Serve {
             lines.push("endpoint  stdio".to_owned());
         }
         if let Some(address) = app.admin_address() {
-            let url = format!("http://{address}");
+            let url = format!("{}://{address}", admin_scheme(config));
             lines.push(format!("admin     {url}"));
             members.insert("admin".to_owned(), json!(url));
         }
@@ -284,9 +287,15 @@ fn answers_meanwhile(app: &App, config: &Config) -> String {
     let endpoint = app.address().map(|address| format!(" at {scheme}://{address}{MCP_PATH}"));
     let socket = app.socket_path().map(|path| format!(" at {ADDRESS_PREFIX}{}", path.to_string_lossy()));
     let endpoint = endpoint.or(socket);
-    let admin = app.admin_address().map(|address| format!("; admin listener at http://{address}"));
+    let admin = app.admin_address();
+    let admin = admin.map(|address| format!("; admin listener at {}://{address}", admin_scheme(config)));
     let (endpoint, admin) = (endpoint.unwrap_or_default(), admin.unwrap_or_default());
     format!("serving{endpoint} while plugins are being loaded{admin}")
+}
+
+/// The scheme of the admin listener's address.
+fn admin_scheme(config: &Config) -> &'static str {
+    config.admin.as_ref().map_or("http", AdminConfig::scheme)
 }
 
 /// Waits for a signal or the end of the host, and shuts down.
@@ -362,7 +371,9 @@ fn start_error(error: &AppStartError, mut problems: Vec<Diagnostic>, source: &Co
         AppStartError::Unauthenticated(_)
         | AppStartError::WeakToken { .. }
         | AppStartError::UnreadableTokens
-        | AppStartError::Admin(AdminError::NotLoopback(_)) => ExitKind::Configuration,
+        | AppStartError::Admin(
+            AdminError::Unauthenticated(_) | AdminError::WeakToken(_) | AdminError::UnreadableCredentials,
+        ) => ExitKind::Configuration,
         AppStartError::Trace(
             TraceError::Io { .. }
             | TraceError::NotRegularFile(_)

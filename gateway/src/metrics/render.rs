@@ -81,6 +81,7 @@ impl Metrics {
     pub fn render(&self, snapshot: &MetricsSnapshot<'_>, format: MetricsFormat) -> String {
         let catalog = Arc::clone(&self.catalog.borrow());
         self.remove_stale(&catalog);
+        self.remove_stale_callers();
         let mut registry = Registry::default();
         self.register_counted(&mut registry);
         register_plugins(&mut registry, snapshot);
@@ -122,7 +123,15 @@ impl Metrics {
 
     /// Registers the metrics that are counted as calls and requests end.
     fn register_counted(&self, registry: &mut Registry) {
-        let Self { calls, call_durations, request_durations, refused_requests, .. } = self;
+        let Self {
+            calls,
+            call_durations,
+            request_durations,
+            refused_requests,
+            refused_calls,
+            caller_calls,
+            ..
+        } = self;
         registry.register(
             "moongate_plugin_calls",
             "Plugin calls that ended, by outcome",
@@ -142,6 +151,16 @@ impl Metrics {
             "moongate_refused_requests",
             "HTTP requests that were refused before their message was read, by reason",
             refused_requests.clone(),
+        );
+        registry.register(
+            "moongate_refused_calls",
+            "Calls that a limit refused before they ran, by reason",
+            refused_calls.clone(),
+        );
+        registry.register(
+            "moongate_caller_calls",
+            "Plugin calls that ended, by the name of the caller's static token and by outcome",
+            caller_calls.family.clone(),
         );
     }
 }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
 
-use moongate_model::call::CallError;
+use moongate_config::Secret;
+use moongate_model::call::{BusyReason, CallContext, CallError};
 use moongate_protocol::catalog::fake::{FakePlugin, IntoCatalogPlugin as _};
 use moongate_protocol::catalog::{CatalogBuild, CatalogPlugin};
 use moongate_protocol::dispatch::{CallOutcome, NetworkTransport, Observer as _};
@@ -115,6 +116,7 @@ fn render_as(metrics: &Metrics, status: &SupervisorStatus, format: MetricsFormat
 fn call(metrics: &Metrics, catalog_plugin: &CatalogPlugin, tool: &str, outcome: CallOutcome<'_>) {
     let took = Some(Duration::from_micros(70));
     metrics.call_ended(&CallEnd {
+        context: &CallContext::internal(Caller::Named("ci".into())),
         catalog_plugin,
         kind: CallKind::Tool,
         name: Some(&name(tool)),
@@ -138,7 +140,17 @@ fn request(metrics: &Metrics, method: Option<Method>, tool: Option<&str>, error:
 /// Metrics of a catalog that can be replaced.
 fn metrics_of(plugins: Vec<CatalogPlugin>) -> (watch::Sender<Arc<Catalog>>, Arc<Metrics>) {
     let (publish, seen) = watch::channel(catalog(1, plugins));
-    (publish, Metrics::new(seen))
+    (publish, Metrics::new(seen, tokens(&["ci"]).1))
+}
+
+/// Static tokens with these names, which can be replaced.
+fn tokens(names: &[&str]) -> (watch::Sender<Vec<BearerToken>>, watch::Receiver<Vec<BearerToken>>) {
+    let token = |name: &&str| BearerToken {
+        principal: (*name).into(),
+        token: Secret::new("a long secret of its own"),
+        variable: None,
+    };
+    watch::channel(names.iter().map(token).collect())
 }
 
 /// The value of the only sample with this name and these labels.
@@ -153,6 +165,7 @@ fn value(samples: &[Sample], name: &str, labels: &[(&str, &str)]) -> f64 {
 const NAMES: &str = "\
 mcp_server_operation_duration_seconds histogram error_type gen_ai_tool_name le mcp_method_name mcp_protocol_version network_transport
 moongate_build info mcp version wasmtime
+moongate_caller_calls counter caller outcome
 moongate_catalog_generation gauge
 moongate_catalog_items gauge kind
 moongate_config_last_reload_success_timestamp_seconds gauge
@@ -168,6 +181,7 @@ moongate_plugin_instances gauge plugin
 moongate_plugin_memory_peak_bytes gauge plugin
 moongate_plugins gauge state
 moongate_pool_slots_in_use gauge kind
+moongate_refused_calls counter reason
 moongate_refused_requests counter reason
 moongate_reloads counter outcome
 moongate_sessions gauge transport
@@ -183,6 +197,8 @@ process_threads gauge
 fn names_types_and_labels_are_stable() {
     let (_publish, metrics) = metrics_of(vec![catalog_plugin("a", &["run"])]);
     call(&metrics, &catalog_plugin("a", &["run"]), "a_run", CallOutcome::Done);
+    let busy = CallError::Busy(BusyReason::Gateway);
+    call(&metrics, &catalog_plugin("a", &["run"]), "a_run", CallOutcome::Failed(&busy));
     request(&metrics, Some(Method::CallTool), Some("a_run"), None);
     metrics.request_refused("unknown_token");
     let families = read(&render(&metrics, &status())).unwrap();
@@ -312,6 +328,24 @@ fn stale_series_are_removed_without_scrapes() {
         metrics.request_durations.known().len(),
     ];
     assert!(kept.iter().all(|count| *count <= 2), "{kept:?}");
+}
+
+#[test]
+fn removes_series_of_removed_tokens() {
+    let (_publish, seen) = watch::channel(catalog(1, vec![catalog_plugin("a", &["run"])]));
+    let (replace, current) = tokens(&["ci"]);
+    let metrics = Metrics::new(seen, current);
+    let call = || call(&metrics, &catalog_plugin("a", &["run"]), "a_run", CallOutcome::Done);
+    let rendered = || render(&metrics, &status()).contains("caller=\"ci\"");
+    call();
+    assert!(rendered());
+    replace.send_replace(Vec::new());
+    assert!(!rendered());
+    call();
+    assert!(!rendered(), "a call that ends later brings nothing back");
+    replace.send_replace(tokens(&["ci", "other"]).1.borrow().clone());
+    call();
+    assert!(rendered());
 }
 
 #[test]

@@ -1,6 +1,46 @@
-//! Reload requests from operators.
+//! Reload requests from operators, and the credentials of operators.
 
-use tokio::sync::{mpsc, oneshot};
+use moongate_config::{AdminConfig, Secret, TlsConfig};
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// The credentials of the admin listener, which follow the configuration. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct AdminCredentials {
+    /// The token of operators.
+    pub token: watch::Sender<Option<Secret>>,
+    /// The certificate of the listener, and the authority of client certificates.
+    pub tls: watch::Sender<Option<TlsConfig>>,
+}
+
+impl Default for AdminCredentials {
+    fn default() -> Self {
+        Self::new(None)
+    }
+}
+
+impl AdminCredentials {
+    /// The credentials at the start.
+    #[must_use]
+    pub fn new(admin: Option<&AdminConfig>) -> Self {
+        Self {
+            token: watch::Sender::new(admin.and_then(|admin| admin.token.clone())),
+            tls: watch::Sender::new(admin.and_then(|admin| admin.tls.clone())),
+        }
+    }
+
+    /// Reports whether `new` accepts credentials that aren't accepted now. Without a token or an authority now,
+    /// everyone who reaches the listener is accepted, or the change needs a restart.
+    pub(super) fn admits_others(&self, new: &AdminConfig) -> bool {
+        let has_other_token =
+            matches!((&*self.token.borrow(), &new.token), (Some(now), Some(new)) if now != new);
+        let authority = |tls: &Option<TlsConfig>| tls.as_ref().and_then(|tls| tls.client_authority.clone());
+        let has_other_authority = matches!(
+            (authority(&self.tls.borrow()), authority(&new.tls)),
+            (Some(now), Some(new)) if !now.accepts_same(&new)
+        );
+        has_other_token || has_other_authority
+    }
+}
 
 /// The source of a reload request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,6 +9,7 @@ use moongate_config::{
     BearerToken, Config, ConfigSource, Diagnostic, Environment, PluginConfig, TlsConfig, WatchConfig,
     WiderGrantsPolicy, load_config, protected_paths,
 };
+use moongate_model::call_rate::CallerLimits;
 use moongate_model::roles::AccessRoles;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
@@ -65,21 +66,41 @@ pub(super) struct ConfigInForce {
     pub(super) started: Arc<Config>,
     /// Every plugin's current configuration.
     pub(super) plugins: Arc<[Arc<PluginConfig>]>,
+    /// The certificate of the endpoint.
+    pub(super) tls: Option<TlsConfig>,
+    /// The certificate of the admin listener.
+    pub(super) admin_tls: Option<TlsConfig>,
 }
 
 impl ConfigInForce {
     /// Rejects a configuration that would let a plugin reach files that the gateway uses until the next restart, and a
     /// configuration that a plugin may have written. Looks at directories, which can block.
-    fn check(&self, loaded: moongate_config::LoadedConfig) -> moongate_config::LoadedConfig {
-        let moongate_config::LoadedConfig { source, config, mut problems, http_problems: of_http, files } =
-            loaded;
+    ///
+    /// Certificates that can't be used are replaced by those in use.
+    fn check(&self, mut loaded: moongate_config::LoadedConfig) -> moongate_config::LoadedConfig {
+        if let Some(config) = &mut loaded.config {
+            config.keep_tls_in_use(self.tls.as_ref(), self.admin_tls.as_ref());
+        }
         // Paths that change only with a restart are still in use, and no plugin can be allowed to reach them.
+        let in_use = self.with_tls_in_use();
         let endangered =
-            config.as_ref().map(|new| self.started.unsafe_until_restart(new)).unwrap_or_default();
+            loaded.config.as_ref().map(|new| in_use.unsafe_until_restart(new)).unwrap_or_default();
         let foreign = protected_paths::check_configuration(&self.started.file, &self.plugins);
-        let config = config.filter(|_| endangered.is_empty() && foreign.is_none());
-        problems.extend(endangered.into_iter().chain(foreign));
-        moongate_config::LoadedConfig { source, config, problems, http_problems: of_http, files }
+        if !endangered.is_empty() || foreign.is_some() {
+            loaded.config = None;
+        }
+        loaded.problems.extend(endangered.into_iter().chain(foreign));
+        loaded
+    }
+
+    /// The configuration at the start, with certificates and keys that replaced others since.
+    fn with_tls_in_use(&self) -> Config {
+        let mut config = Config::clone(&self.started);
+        config.http.tls.clone_from(&self.tls);
+        if let Some(admin) = &mut config.admin {
+            admin.tls.clone_from(&self.admin_tls);
+        }
+        config
     }
 }
 
@@ -113,10 +134,15 @@ fn is_same(a: &moongate_config::LoadedConfig, b: &moongate_config::LoadedConfig)
     let tls = |loaded: &moongate_config::LoadedConfig| {
         loaded.config.as_ref().and_then(|config| config.http.tls.clone())
     };
+    let admin = |loaded: &moongate_config::LoadedConfig| {
+        loaded.config.as_ref().and_then(|config| config.admin.clone())
+    };
     a.source.text == b.source.text
         && tokens(a) == tokens(b)
         && tls(a) == tls(b)
+        && admin(a) == admin(b)
         && a.problems == b.problems
+        && a.tls_problems == b.tls_problems
         && plugins(a).iter().zip(&plugins(b)).all(|(a, b)| a.is_equivalent_to(b))
 }
 
@@ -134,13 +160,8 @@ async fn read(
             format!("reading the configuration and the files it names takes longer than {READ_TIMEOUT:?}")
         }
     };
-    moongate_config::LoadedConfig {
-        source: ConfigSource { path: PathBuf::new(), text: String::new() },
-        config: None,
-        problems: vec![Diagnostic::error(error)],
-        http_problems: Vec::new(),
-        files: BTreeSet::new(),
-    }
+    let source = ConfigSource { path: PathBuf::new(), text: String::new() };
+    moongate_config::LoadedConfig::invalid(source, vec![Diagnostic::error(error)], BTreeSet::new())
 }
 
 /// A request to read the configuration.
@@ -180,8 +201,11 @@ pub(super) struct DesiredConfig {
     pub(super) tokens: Vec<BearerToken>,
     /// The file has new tokens, which wait for the operator.
     pub(super) tokens_wait: bool,
+    /// The file has another token or authority of the admin listener, which waits for the operator.
+    pub(super) admin_waits: bool,
     /// The certificate of the endpoint. The endpoint waits for changes.
     pub(super) tls: watch::Sender<Option<TlsConfig>>,
+    pub(super) callers: CallerLimits,
     queued: Option<ReadRequest>,
     running: Option<ReadRequest>,
 }
@@ -203,7 +227,9 @@ impl DesiredConfig {
             stop_grace: config.stop_grace,
             tokens: config.http.tokens.clone(),
             tokens_wait: false,
+            admin_waits: false,
             tls: watch::Sender::new(config.http.tls.clone()),
+            callers: config.callers,
             queued: None,
             running: None,
             started: Arc::new(config),

@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 use moongate_host::{ChangeInbox, MAX_CONCURRENT_COMPILES, ReportedChanges, startup_compiles};
 
 use super::check::{self, CheckCircumstances, CheckPermits, CheckResult, CompileStep};
-use super::control::ReloadRequest;
+use super::control::{AdminCredentials, ReloadRequest};
 use super::desired_config::{ConfigInForce, ConfigReader, DesiredConfig, read_settled};
 use super::list_refresh::{ListRefreshes, RefreshResult, refresh};
 use super::managed_plugin::ManagedPlugin;
@@ -62,6 +62,8 @@ pub(super) struct ReconcilerDeps {
     pub(super) catalog: watch::Sender<Arc<Catalog>>,
     /// The static tokens of callers.
     pub(super) tokens: watch::Sender<Vec<BearerToken>>,
+    /// The credentials of the admin listener.
+    pub(super) admin: AdminCredentials,
 }
 
 /// The loop and its state.
@@ -321,7 +323,12 @@ impl Reconciler {
             let reader = Arc::clone(&self.deps.reader);
             let lane = self.desired.lane.clone();
             let started = Arc::clone(&self.desired.started);
-            let in_force = ConfigInForce { started, plugins: Arc::clone(&configs) };
+            let in_force = ConfigInForce {
+                started,
+                plugins: Arc::clone(&configs),
+                tls: self.desired.tls.borrow().clone(),
+                admin_tls: self.deps.admin.tls.borrow().clone(),
+            };
             self.tasks.spawn(async move {
                 TaskResult::ConfigRead(Box::new(read_settled(reader, lane, in_force).await))
             });

@@ -1,9 +1,9 @@
 //! Writes log lines to stderr from threads of its own, so that logging never blocks.
 //!
 //! MCP hosts start a server with a pipe for its stderr and don't always read it. Once the pipe is full, a write blocks
-//! for good. So only the two threads of [`NonBlocking`] write, and lines that don't fit in their queue are dropped and
-//! counted. The gateway and the plugins have separate queues, and the gateway's lines are written first: it reports
-//! many events only once, and a flood of plugin lines must not displace or delay them.
+//! for good. So only the threads of [`NonBlocking`] write, and lines that don't fit in their queue are dropped and
+//! counted. The gateway, its access log and the plugins have separate queues, and the gateway's lines are written first:
+//! it reports many events only once, and a flood of calls or of plugins' lines must not displace or delay them.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,11 +16,12 @@ use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuild
 use tracing_subscriber::fmt::MakeWriter;
 
 use super::{LogFormat, PLUGIN_TARGET, json_line};
+use moongate_model::log_field::ACCESS_TARGET;
 
-/// The number of lines in each of the two queues: some seconds' worth on a slow terminal.
+/// The number of lines in each of the queues: some seconds' worth on a slow terminal.
 const MAX_QUEUED_LINES: usize = 4096;
 
-/// The maximum time that a plugin line waits for the gateway's lines. On a stuck stderr, both wait anyway.
+/// The maximum time that another line waits for the gateway's lines. On a stuck stderr, both wait anyway.
 const PRIORITY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The time limit at exit for the last lines.
@@ -30,6 +31,7 @@ const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
 pub(super) struct LogWriter {
     handle: LogWriterHandle,
     gateway: QueueGuard,
+    access: QueueGuard,
     plugins: QueueGuard,
 }
 
@@ -37,6 +39,7 @@ pub(super) struct LogWriter {
 #[derive(Clone)]
 pub(super) struct LogWriterHandle {
     gateway: Queue,
+    access: Queue,
     plugins: Queue,
 }
 
@@ -45,9 +48,15 @@ impl LogWriter {
     pub(super) fn new(output: impl Write + Send + 'static, format: LogFormat) -> Self {
         let output = Arc::new(Mutex::new(output));
         let (gateway, gateway_guard) = Queue::new("gateway", Arc::clone(&output), format, None);
-        let first = Some(Arc::clone(&gateway.progress));
-        let (plugins, plugins_guard) = Queue::new("plugin", output, format, first);
-        Self { handle: LogWriterHandle { gateway, plugins }, gateway: gateway_guard, plugins: plugins_guard }
+        let first = || Some(Arc::clone(&gateway.progress));
+        let (access, access_guard) = Queue::new("access", Arc::clone(&output), format, first());
+        let (plugins, plugins_guard) = Queue::new("plugin", output, format, first());
+        Self {
+            handle: LogWriterHandle { gateway, access, plugins },
+            gateway: gateway_guard,
+            access: access_guard,
+            plugins: plugins_guard,
+        }
     }
 
     pub(super) fn handle(&self) -> LogWriterHandle {
@@ -58,8 +67,9 @@ impl LogWriter {
 impl Drop for LogWriter {
     fn drop(&mut self) {
         let deadline = Instant::now() + FLUSH_TIMEOUT;
+        let LogWriterHandle { gateway, access, plugins } = &self.handle;
         for (queue, guard) in
-            [(&self.handle.gateway, &mut self.gateway), (&self.handle.plugins, &mut self.plugins)]
+            [(gateway, &mut self.gateway), (access, &mut self.access), (plugins, &mut self.plugins)]
         {
             let is_flushed = queue.progress.wait(deadline.saturating_duration_since(Instant::now()));
             let Some(guard) = guard.0.take() else { continue };
@@ -75,7 +85,7 @@ impl Drop for LogWriter {
 /// Ends the thread of a queue when dropped.
 struct QueueGuard(Option<WorkerGuard>);
 
-/// One of the two queues.
+/// One of the queues.
 #[derive(Clone)]
 struct Queue {
     lines: NonBlocking,
@@ -196,7 +206,11 @@ impl<'a> MakeWriter<'a> for LogWriterHandle {
     }
 
     fn make_writer_for(&'a self, metadata: &Metadata<'_>) -> LogLine<'a> {
-        LogLine(if metadata.target() == PLUGIN_TARGET { &self.plugins } else { &self.gateway })
+        LogLine(match metadata.target() {
+            PLUGIN_TARGET => &self.plugins,
+            ACCESS_TARGET => &self.access,
+            _ => &self.gateway,
+        })
     }
 }
 

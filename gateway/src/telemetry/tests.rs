@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use tracing_subscriber::fmt::MakeWriter as _;
 
+use moongate_model::log_field::ACCESS_TARGET;
 use serde_json::{Value, json};
 
 use super::*;
@@ -139,11 +140,18 @@ fn logged_while_blocked(log: impl FnOnce()) -> String {
 
 #[test]
 fn a_flood_of_plugin_lines_drops_no_gateway_line() {
+    a_flood_drops_no_gateway_line("plugin", || tracing::info!(target: "plugin", "a flood"));
+}
+
+#[test]
+fn a_flood_of_calls_drops_no_gateway_line() {
+    a_flood_drops_no_gateway_line("access", || tracing::info!(target: ACCESS_TARGET, "a flood"));
+}
+
+fn a_flood_drops_no_gateway_line(owner: &str, log: fn()) {
     let all = logged_while_blocked(|| {
         for number in 0..20 {
-            for _ in 0..1_000 {
-                tracing::info!(target: "plugin", "a flood");
-            }
+            (0..1_000).for_each(|_| log());
             tracing::warn!("refused {number}");
         }
     });
@@ -155,7 +163,7 @@ fn a_flood_of_plugin_lines_drops_no_gateway_line() {
     let kept = lines.iter().filter(|line| line.ends_with("a flood")).count();
     let reports: Vec<_> = lines.iter().filter(|line| line.starts_with("dropped ")).collect();
     let expected =
-        format!("dropped {} plugin log lines: stderr is not being read fast enough", 20_000 - kept);
+        format!("dropped {} {owner} log lines: stderr is not being read fast enough", 20_000 - kept);
     assert_eq!(reports, [&expected]);
 }
 

@@ -77,7 +77,7 @@ impl FakeServer {
 
     /// Metrics of the catalog.
     pub(super) fn metrics(&self) -> Arc<Metrics> {
-        Metrics::new(self.catalogs.subscribe())
+        Metrics::new(self.catalogs.subscribe(), watch::channel(Vec::new()).1)
     }
 
     /// Publishes a catalog in which the plugin has additional tools.

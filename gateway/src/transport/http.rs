@@ -15,18 +15,20 @@ use crate::transport::TransportShutdown;
 use crate::transport::trace::Trace;
 
 pub(crate) mod accept;
-mod auth;
+pub(crate) mod auth;
 pub(crate) mod body;
-mod client_identity;
+pub(crate) mod client_identity;
 pub(in crate::transport) mod client_stream;
 pub(crate) mod connections;
 mod endpoint;
-mod failed_tokens;
+pub(crate) mod failed_tokens;
 mod forwarded;
 mod health_probes;
+mod http2;
 mod legacy_sse;
 pub(crate) mod listener;
 pub(crate) mod origin;
+pub(crate) mod refusal_log;
 pub(crate) mod rejection;
 mod sse;
 pub(crate) mod tls;
@@ -170,7 +172,8 @@ impl BoundEndpoint {
             connections: max_connections(config, socket_connections),
             idle: config.idle_timeout,
         };
-        self.0.serve(router, ListenerTls::new(tls), limits, stop, over.cancelled_owned()).await
+        let tls = ListenerTls::new(tls, ListenerPurpose::Mcp);
+        self.0.serve(router, tls, limits, stop, over.cancelled_owned()).await
     }
 }
 

@@ -3,6 +3,7 @@
 //! Finding the way from a peer's certificate to a trusted authority takes exponential time in the number of its
 //! intermediate certificates, on a thread that serves others. Real chains have at most four.
 
+use std::fmt;
 use std::sync::Arc;
 
 use rustls::client::WebPkiServerVerifier;
@@ -42,12 +43,19 @@ pub fn client_config(roots: RootCertStore) -> ClientConfig {
 const MAX_CLIENT_CHAIN_BYTES: usize = 16 * 1024;
 
 /// A peer sent a chain that is too long.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 enum ChainTooLongError {
     #[error("the certificate chain has {intermediates} intermediate certificates; at most {max} are allowed")]
     Certificates { intermediates: usize, max: usize },
     #[error("the certificate chain has {bytes} bytes; at most {max} are allowed")]
     Bytes { bytes: usize, max: usize },
+}
+
+impl fmt::Debug for ChainTooLongError {
+    /// The message: rustls shows errors in this form.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl From<ChainTooLongError> for Error {

@@ -10,5 +10,7 @@ pub mod certificate_chain;
 pub mod log_interval;
 // The memory that the process may use.
 pub mod memory_limit;
+// Rates of events by key.
+pub mod rate_table;
 // Directories that only the gateway's user can access.
 pub mod private_dir;

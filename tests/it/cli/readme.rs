@@ -113,12 +113,13 @@ fn check_accepts_every_configuration_example() {
         for rest in block.text.split("{ file = \"").skip(1) {
             workspace.write(rest.split('"').next().unwrap(), "a-secret-of-some-length");
         }
-        if block.text.contains("[http.tls]") {
+        if block.text.contains("tls]\n") {
             let authority = TestAuthority::new();
             let IssuedCertificate { certificate, key } = authority.server();
             workspace.write("certificate.pem", certificate);
             workspace.write("key.pem", key);
             workspace.write("client-ca.pem", authority.certificate());
+            workspace.write("operators-ca.pem", authority.certificate());
         }
         let output = workspace.run(&["check"]);
         assert!(output.status.success(), "{}: {}", block.place, String::from_utf8_lossy(&output.stderr));

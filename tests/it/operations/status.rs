@@ -90,10 +90,7 @@ fn health_and_list_report_rejected_config_and_plugins() {
     workspace.write("gateway.toml", configured("./notes", "suorce = 1"));
     wait_until("the file is rejected", || !admin.status()["config"]["rejected"].is_null());
     let text = output_text(&health().stdout);
-    assert!(
-        text.starts_with("[!] configuration: the current file is not in use: ") && text.contains("suorce"),
-        "{text}"
-    );
+    assert!(text.starts_with("[!] configuration: rejected: ") && text.contains("suorce"), "{text}");
     assert_eq!(health().status.code(), Some(0), "the running version keeps serving");
     let document = run_with_admin(&workspace, admin, &["health", "--format", "json"]);
     let document: Value = serde_json::from_slice(&document.stdout).unwrap();

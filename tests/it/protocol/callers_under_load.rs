@@ -104,7 +104,8 @@ impl<'a> Client<'a> {
     /// Calls a tool. The response must contain a text.
     #[track_caller]
     fn call(&self, tool: &str, arguments: Value, expected: &str) {
-        let answer = self.request("tools/call", json!({ "name": tool, "arguments": arguments }));
+        let params = Value::from_iter([("name", Value::from(tool)), ("arguments", arguments)]);
+        let answer = self.request("tools/call", params);
         assert!(answer["result"].to_string().contains(expected), "{tool}: {answer}");
     }
 
@@ -166,7 +167,8 @@ fn collect(own: &'static str, mut stream: EventStream) -> JoinHandle<Vec<String>
 
 /// Tables for the callers.
 fn tables() -> String {
-    let mut tables = "[plugins.notes]\nsource = \"@stateful@\"\nallow.state = true\nallow.state_scope = \"caller\"\n\
+    let mut tables = "[gateway]\nstate = \"state\"\n\
+                      [plugins.notes]\nsource = \"@stateful@\"\nallow.state = true\nallow.state_scope = \"caller\"\n\
                       [roles.idler]\nmembers = [{ subject = \"idler\" }]\nallow.plugins = [\"zoo\", \"notes\"]\n"
         .to_owned();
     for caller in CALLERS {

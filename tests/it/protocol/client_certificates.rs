@@ -220,3 +220,48 @@ fn a_client_authority_is_authentication_for_a_reachable_address() {
     let printed = String::from_utf8_lossy(&output.stderr);
     assert!(printed.contains("the file `clients.pem` contains no certificate in PEM"), "{printed}");
 }
+
+#[test]
+fn commands_send_a_client_certificate_and_trust_an_authority() {
+    let (servers, clients) = (TestAuthority::new(), TestAuthority::new());
+    let gateway = workspace(&servers.server(), &clients, "", "");
+    let http = Http::start(&gateway);
+    let elsewhere = Workspace::new("");
+    let own = clients.issue(vec![dns("ci.example.com")], Validity::Now);
+    for (file, content) in [
+        ("own.pem", &*own.certificate),
+        ("own-key.pem", &*own.key),
+        ("other-key.pem", &*clients.issue(vec![dns("x")], Validity::Now).key),
+        ("ca.pem", servers.certificate()),
+        ("nothing.pem", ""),
+    ] {
+        elsewhere.write(file, content);
+    }
+    let url = format!("https://localhost:{}/mcp", http.address().port());
+    let call = ["call", "--url", &*url, "zoo_echo_context", "--format", "json"];
+    let trusted = ["--ca", "ca.pem", "--cert", "own.pem", "--key", "own-key.pem"];
+    let called = elsewhere.run(&[&call[..], &trusted].concat());
+    assert!(called.status.success(), "{called:?}");
+    assert!(String::from_utf8_lossy(&called.stdout).contains("dns:ci.example.com"), "{called:?}");
+    let listed = elsewhere.run(&[&["list", "tools", "--url", &*url][..], &trusted].concat());
+    assert!(String::from_utf8_lossy(&listed.stdout).contains("zoo_echo_context"), "{listed:?}");
+
+    for (options, error) in [
+        (&["--ca", "ca.pem"][..], "no gateway responds"),
+        (&["--cert", "own.pem", "--key", "own-key.pem"], "UnknownIssuer"),
+        (&["--ca", "nothing.pem"], "`nothing.pem` contains no certificate"),
+        (&["--ca", "missing.pem"], "`missing.pem`"),
+        (&["--cert", "own.pem", "--key", "nothing.pem"], "`nothing.pem`"),
+        (&["--cert", "own.pem", "--key", "other-key.pem"], "the key `other-key.pem` doesn't fit `own.pem`"),
+        (&["--cert", "own.pem"], "--key"),
+    ] {
+        let output = elsewhere.run(&[&call[..], options].concat());
+        let printed = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && printed.contains(error), "{options:?}: {printed}");
+    }
+    for local in [&["call", "zoo_echo", "--ca", "ca.pem"][..], &["list", "--ca", "ca.pem"]] {
+        let output = gateway.run(local);
+        let printed = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && printed.contains("need `--url`"), "{printed}");
+    }
+}

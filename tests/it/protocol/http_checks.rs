@@ -1,5 +1,8 @@
 //! HTTP checks before a message is read, in order: Host and Origin, token, method, content type, size.
 
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
+
 use moongate_tests::{Http, Workspace, initialize_params, request, stateless_request};
 use serde_json::json;
 
@@ -141,6 +144,24 @@ fn checks_method_content_type_and_size_in_order() {
         http.send("POST", "/mcp", &[("Content-Type", "text/plain")], &vec![b' '; 11 * 1024]).status,
         415
     );
+}
+
+#[test]
+fn a_connection_with_a_large_head_is_closed_because_its_buffer_stays() {
+    let workspace = Workspace::with_plugin("time");
+    let http = Http::start(&workspace);
+    for (size, closes) in [(1_000, false), (12_000, false), (40_000, true)] {
+        let mut stream = TcpStream::connect(http.address()).unwrap();
+        let padding = "x".repeat(size);
+        write!(stream, "GET /mcp HTTP/1.1\r\nHost: localhost\r\nX-Padding: {padding}\r\n\r\n").unwrap();
+        let mut head = String::new();
+        let mut lines = BufReader::new(&stream).lines();
+        while let Some(line) = lines.next().transpose().unwrap().filter(|line| !line.is_empty()) {
+            head += &format!("{}\n", line.to_ascii_lowercase());
+        }
+        assert!(head.starts_with("http/1.1 4"), "{head}");
+        assert_eq!(head.contains("connection: close\n"), closes, "{size}: {head}");
+    }
 }
 
 #[test]

@@ -257,7 +257,7 @@ fn refuses_every_token_that_is_not_for_this_gateway() {
     assert_eq!(try_token(&http, &good).status, 200, "others aren't affected");
 
     let log = http.log();
-    assert!(log.contains("refused a bearer token"), "{log}");
+    assert!(log.contains("refused a request"), "{log}");
     for token in cases.iter().map(|(_, token)| token).chain([&good]) {
         let (start, _) = token.split_at(token.len().min(30));
         assert!(start == "garbage" || !log.contains(start), "a token was logged: {log}");

@@ -106,7 +106,7 @@ fn a_replaced_certificate_is_used_and_a_broken_one_is_not() {
     {
         workspace.write("cert.pem", content);
         http.wait_for_log(reason);
-        assert!(http.log().contains("the current one stays in effect"), "{}", http.log());
+        assert!(http.log().contains("rejected the new certificate"), "{}", http.log());
         assert!(http.log().contains("cert.pem"), "{}", http.log());
         assert_eq!(served(&http, &client), Some(der(&first)));
     }
@@ -127,6 +127,44 @@ fn a_replaced_certificate_is_used_and_a_broken_one_is_not() {
     workspace.write("gateway.toml", without.join("\n"));
     http.wait_for_log("`http.tls` changed and needs a restart");
     assert_eq!(status(&http, &client), 200);
+}
+
+/// An operator who revokes a token may not notice that a certificate is broken.
+#[test]
+fn a_broken_certificate_does_not_keep_a_token_from_being_revoked() {
+    let authority = TestAuthority::new();
+    let tokens = |names: &[&str]| {
+        let token = |name: &&str| format!("{{ name = \"{name}\", token = {{ file = \"{name}\" }} }}");
+        format!("auth.tokens = [{}]", names.iter().map(token).collect::<Vec<_>>().join(", "))
+    };
+    let server = authority.server();
+    let admin = "[admin]\nlisten = \"127.0.0.1:0\"\n";
+    let workspace = workspace(&server, &tokens(&["ann", "bob"]), admin);
+    workspace.write("ann", "the-token-of-ann-in-this-test");
+    workspace.write("bob", "the-token-of-bob-in-this-test");
+    let http = Http::start(&workspace);
+    let client = TlsClient::new(authority.certificate(), TlsVersion::Tls13, None);
+    let status = |name: &str| {
+        let bearer = format!("Bearer the-token-of-{name}-in-this-test");
+        let headers = [&HEADERS[..], &[("Authorization", &*bearer)]].concat();
+        client.send(http.address(), "POST /mcp", &headers, &call()).unwrap().status
+    };
+    assert_eq!((status("ann"), status("bob")), (200, 200));
+    let text = fs::read_to_string(workspace.config()).unwrap();
+    workspace.write("cert.pem", "-----BEGIN NOTHING-----\n");
+    workspace.write("gateway.toml", text.replace(&tokens(&["ann", "bob"]), &tokens(&["bob"])));
+    wait_until("the token is revoked", || status("ann") == 401);
+    assert_eq!((status("bob"), served(&http, &client).is_some()), (200, true));
+    let rejected = &http.admin().wait_until_status("the certificate is reported", |status| {
+        status["config"]["rejected"].as_str().is_some_and(|reason| reason.contains("cert.pem"))
+    })["config"];
+    assert_eq!(rejected["needs_restart"], json!([]), "{rejected}");
+    let failed = http.admin().reload()["failed"].to_string();
+    assert!(failed.contains("cert.pem"), "{failed}");
+    assert!(http.log().contains("token `ann` revoked"), "{}", http.log());
+    write(&workspace, &server);
+    let repaired = |status: &serde_json::Value| status["config"]["rejected"].is_null();
+    http.admin().wait_until_status("the certificate is repaired", repaired);
 }
 
 #[test]

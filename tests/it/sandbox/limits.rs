@@ -13,6 +13,8 @@ mod loading;
 mod across_calls;
 /// Shares of limits that several callers use.
 mod between_callers;
+/// Rates of calls, and concurrent calls of a caller.
+mod rates;
 /// The tables of `docs/limits.md` and `docs/tests.md`.
 mod limits_page;
 /// Lengths of the strings that a plugin sends.

@@ -24,6 +24,7 @@ impl PluginConfig {
             portable_schemas: _,
             allow,
             limits,
+            rates: _,
             settings,
             setting_origins: _,
             spans: _,

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use crate::model::{Grants, ItemFilter, LimitKey, Limits, Secret};
+use moongate_model::call_rate::ToolRates;
 use moongate_model::names::{Digest, PluginId};
 
 /// The configuration of one plugin: its table in the file.
@@ -40,6 +41,8 @@ pub struct PluginConfig {
     pub allow: Grants,
     /// Its limits.
     pub limits: Limits,
+    /// How often its tools can be called.
+    pub rates: ToolRates,
     /// Its settings by key, as `wasi:config/store` returns them.
     pub settings: BTreeMap<String, Secret>,
     /// The variables and files that each setting is filled from: `env NAME`, `file PATH`.
@@ -103,6 +106,7 @@ impl PluginConfig {
             portable_schemas: false,
             allow: Grants::default(),
             limits: Limits::default(),
+            rates: ToolRates::default(),
             settings: BTreeMap::new(),
             setting_origins: BTreeMap::new(),
             spans: BTreeMap::new(),
@@ -129,6 +133,7 @@ impl PluginConfig {
             portable_schemas,
             allow,
             limits,
+            rates,
             settings: config,
             setting_origins: filled_from,
             spans: _,
@@ -146,6 +151,7 @@ impl PluginConfig {
             && *portable_schemas == other.portable_schemas
             && allow.is_equivalent_to(&other.allow)
             && *limits == other.limits
+            && rates.is_equivalent_to(&other.rates)
             && *config == other.settings
             && *filled_from == other.setting_origins
     }

@@ -29,6 +29,8 @@ pub(crate) struct ConfigReader<'a> {
     pub(crate) problems: Vec<Diagnostic>,
     /// Problems that matter only if HTTP is served.
     pub(crate) http_problems: Vec<Diagnostic>,
+    /// Problems with certificates and keys, which matter only if HTTP is served.
+    pub(crate) tls_problems: Vec<Diagnostic>,
     /// Problems that loading the plugins would report too. They are added only if other errors keep the plugins from
     /// being loaded.
     pub(crate) loading_problems: Vec<Diagnostic>,
@@ -171,6 +173,7 @@ impl<'a> ConfigReader<'a> {
             base: file.parent().map(Path::to_owned).unwrap_or_default(),
             problems: Vec::new(),
             http_problems: Vec::new(),
+            tls_problems: Vec::new(),
             loading_problems: Vec::new(),
             secret_files: Vec::new(),
             key_files: Vec::new(),

@@ -213,3 +213,52 @@ fn what_is_in_use_until_the_restart_cannot_be_granted() {
         assert!(!problems[0].contains(TOKEN), "{problems:?}");
     }
 }
+
+#[test]
+fn state_of_callers_needs_a_directory_that_is_in_use() {
+    let directory = TempDir::new().unwrap();
+    let at = |text: &str| config(directory.path(), text);
+    let new = at(
+        "gateway.state = 'state'\n[plugins.a]\nsource = 'a.wasm'\nallow = { state = true, state_scope = 'caller' }",
+    );
+    assert_eq!(at("gateway.state = 'other'").unsafe_until_restart(&new), []);
+    let problems = at("").unsafe_until_restart(&new);
+    let [problem] = &*problems else { panic!("{problems:?}") };
+    assert!(problem.to_string().contains("restart the gateway first"), "{problem}");
+}
+
+/// A certificate that was replaced since the start stays in use if its table is removed.
+#[test]
+fn the_key_of_the_certificate_in_use_cannot_be_granted() {
+    let directory = TempDir::new().unwrap();
+    for name in ["first", "second"] {
+        let rcgen::CertifiedKey { cert, signing_key } =
+            rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        fs::create_dir(directory.path().join(name)).unwrap();
+        fs::write(directory.path().join(name).join("cert.pem"), cert.pem()).unwrap();
+        fs::write(directory.path().join(name).join("key.pem"), signing_key.serialize_pem()).unwrap();
+    }
+    let tls = |table: &str, name: &str| {
+        format!("[{table}.tls]\ncertificate = '{name}/cert.pem'\nkey = '{name}/key.pem'\n")
+    };
+    let granted = |name: &str| {
+        format!(
+            "[plugins.a]\nsource = 'a.wasm'\nallow.dirs = [{{ host = '{name}', guest = '/d', mode = 'ro' }}]\n"
+        )
+    };
+    let at = |text: &str| config(directory.path(), text);
+    for table in ["http", "admin"] {
+        // What the reconciler passes: the configuration at the start with the certificate in use.
+        let mut in_use = at(&tls(table, "first"));
+        let second = at(&tls(table, "second"));
+        in_use.http.tls = second.http.tls;
+        in_use.admin = second.admin;
+        let removed = in_use.unsafe_until_restart(&at(&granted("second")));
+        assert_eq!(removed.len(), 1, "{table}: {removed:?}");
+        assert!(removed[0].to_string().contains("key"), "{removed:?}");
+        assert_eq!(in_use.unsafe_until_restart(&at(&granted("first"))), [], "{table}");
+        // The new file itself protects its keys.
+        let replaced = format!("{}{}", tls(table, "first"), granted("second"));
+        assert_eq!(in_use.unsafe_until_restart(&at(&replaced)), [], "{table}");
+    }
+}

@@ -31,6 +31,8 @@ pub struct HttpConfig {
     pub oauth: OAuthConfig,
     /// The certificate of the endpoint. `None` means plain HTTP.
     pub tls: Option<TlsConfig>,
+    /// True if `[http.tls]` has files that can't be used. `tls` is `None` then.
+    pub has_broken_tls: bool,
     /// The number of tokens, client secrets, certificates and keys whose variable or file can't be used. HTTP can't be served then, see
     /// [`LoadedConfig::require_http`](crate::LoadedConfig::require_http).
     pub unreadable_tokens: usize,
@@ -78,6 +80,7 @@ impl Default for HttpConfig {
             tokens: Vec::new(),
             oauth: OAuthConfig::default(),
             tls: None,
+            has_broken_tls: false,
             unreadable_tokens: 0,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
@@ -135,21 +138,34 @@ impl HttpConfig {
     #[must_use]
     pub fn weak_token(&self, listen: SocketAddr) -> Option<&BearerToken> {
         let is_reachable = !listen.ip().to_canonical().is_loopback();
-        self.tokens.iter().find(|token| is_reachable && token.token.expose().len() < MIN_TOKEN_CHARS)
+        self.tokens.iter().find(|token| is_reachable && is_weak_token(&token.token))
     }
 }
 
 /// The reachability of an address.
 #[derive(Clone, Copy)]
-enum Reachability {
+pub(crate) enum Reachability {
     Locally,
     Remotely,
 }
 
-/// The listener that an address is for.
-#[derive(Clone, Copy)]
-pub(crate) enum ListenerKind {
+impl Reachability {
+    pub(crate) fn of(address: SocketAddr) -> Self {
+        if address.ip().to_canonical().is_loopback() { Self::Locally } else { Self::Remotely }
+    }
+}
+
+/// Reports whether a token is so short that it could be guessed.
+pub(crate) fn is_weak_token(token: &Secret) -> bool {
+    token.expose().len() < MIN_TOKEN_CHARS
+}
+
+/// A listener.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListenerKind {
+    /// The MCP endpoint.
     Http,
+    /// The admin listener.
     Admin,
 }
 
@@ -159,19 +175,21 @@ pub(crate) fn read_http(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>) -> 
     let Some(table) = reader.table(root, "http") else { return default };
     let written = reader.string(&table, "listen");
     let listen = written.as_ref().and_then(|text| read_address(reader, text, ListenerKind::Http));
-    let is_local = listen.is_none_or(|listen| listen.ip().to_canonical().is_loopback());
-    let reachable = if is_local { Reachability::Locally } else { Reachability::Remotely };
+    let reachable = listen.map_or(Reachability::Locally, Reachability::of);
     let auth = reader.table(&table, "auth");
     let tokens = auth.as_ref().map(|auth| read_tokens(reader, auth, reachable)).unwrap_or_default();
     let oauth = auth.as_ref().map(|auth| read_oauth(reader, auth)).unwrap_or_default();
     let tls = read_tls(reader, &table);
+    let has_broken_tls = tls.is_none() && table.get("tls").is_some();
+    let unreadable = reader.http_problems.iter().filter(|problem| problem.is_error()).count();
     let http = HttpConfig {
         listen: listen.unwrap_or(default.listen),
-        unreadable_tokens: reader.http_problems.iter().filter(|problem| problem.is_error()).count(),
+        unreadable_tokens: unreadable + usize::from(has_broken_tls),
         tokens,
         oauth,
         tls,
-        allowed_hosts: read_checked(reader, &table, "allowed_hosts", host),
+        has_broken_tls,
+        allowed_hosts: read_hosts(reader, &table),
         allowed_origins: read_checked(reader, &table, "allowed_origins", origin),
         max_body: reader.size(&table, "max_body", default.max_body),
         max_sessions: reader.integer(&table, "max_sessions", default.max_sessions),
@@ -224,6 +242,11 @@ pub(crate) fn read_address(
     let problem = Diagnostic::error(format!("invalid address {}", quoted(&text.text)));
     reader.report(problem.with_span(text.span.clone()).with_hint(hint));
     None
+}
+
+/// Reads the hosts that requests to a listener may be addressed to.
+pub(crate) fn read_hosts(reader: &mut ConfigReader<'_>, listener: &TomlTable<'_>) -> Vec<Host<String>> {
+    read_checked(reader, listener, "allowed_hosts", host)
 }
 
 /// Reads an array of strings and validates each one with `check`.
@@ -309,11 +332,16 @@ fn check_principal(reader: &mut ConfigReader<'_>, name: &TomlString) -> bool {
 }
 
 /// Reports a token that can't be sent or that could be guessed.
-fn check_token(reader: &mut ConfigReader<'_>, token: &Secret, span: &Range<usize>, reachable: Reachability) {
+pub(crate) fn check_token(
+    reader: &mut ConfigReader<'_>,
+    token: &Secret,
+    span: &Range<usize>,
+    reachable: Reachability,
+) {
     let text = token.expose();
     let problem = if !text.chars().all(|c| c.is_ascii_graphic()) {
         Diagnostic::error("invalid token: it contains white space or non-ASCII characters")
-    } else if text.len() < MIN_TOKEN_CHARS {
+    } else if is_weak_token(token) {
         let message = format!("the token is too short: it needs {MIN_TOKEN_CHARS} characters or more");
         match reachable {
             Reachability::Locally => Diagnostic::warning(message),

@@ -1,4 +1,4 @@
-//! `[http.tls]`: the certificate of the HTTP endpoint.
+//! `[http.tls]` and `[admin.tls]`: the certificate of a listener, and the authority of its clients' certificates.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -13,21 +13,25 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use toml::de::DeTable;
 
+use crate::Config;
 use crate::model::diagnostic::quoted;
 use crate::model::{CertificateContent, Diagnostic};
 use crate::read::paths::unreadable;
 use crate::read::{ConfigReader, Environment, TomlString, TomlTable};
 use crate::report::ConfigSource;
+use crate::sections::http::ListenerKind;
 use crate::spec::keys::ROOT;
 
 /// The largest file. A larger one was probably named by mistake, such as a log or a disk.
 const MAX_PEM_BYTES: u64 = 1024 * 1024;
 
-/// The TLS of the HTTP endpoint.
+/// The TLS of a listener.
 #[derive(Debug, Clone)]
 pub struct TlsConfig {
     /// The file with the certificate and those of its authorities.
     pub certificate_file: PathBuf,
+    /// The file with its key.
+    pub key_file: PathBuf,
     /// The certificate with its key.
     pub certified_key: Arc<CertifiedKey>,
     /// The authority of callers' certificates. `None` means that callers aren't asked for one.
@@ -45,6 +49,16 @@ pub struct ClientAuthority {
     pub roots: Arc<RootCertStore>,
     /// The handling of clients without a certificate.
     pub policy: ClientCertificatePolicy,
+    /// The content of the file.
+    content: Digest,
+}
+
+impl ClientAuthority {
+    /// Reports whether both accept the same certificates.
+    #[must_use]
+    pub fn accepts_same(&self, other: &Self) -> bool {
+        self.content == other.content
+    }
 }
 
 /// The handling of clients without a certificate.
@@ -65,10 +79,18 @@ impl PartialEq for TlsConfig {
 impl Eq for TlsConfig {}
 
 impl TlsConfig {
-    /// Reports whether changing to `new` needs a restart, because it changes who can call.
+    /// Reports whether changing to `new` needs a restart, because it changes whether certificates are accepted.
     pub(crate) fn changes_authentication(&self, new: &Self) -> bool {
         let policy = |tls: &Self| tls.client_authority.as_ref().map(|authority| authority.policy);
         policy(self) != policy(new)
+    }
+
+    /// Reports whether changing from `started` to `new` needs a restart.
+    pub(crate) fn needs_restart(started: Option<&Self>, new: Option<&Self>) -> bool {
+        match (started, new) {
+            (Some(started), Some(new)) => started.changes_authentication(new),
+            (started, new) => started.is_some() != new.is_some(),
+        }
     }
 
     /// The names for which the certificate is valid, and its time.
@@ -78,28 +100,49 @@ impl TlsConfig {
     }
 }
 
-/// The certificate of the endpoint in a file, even if the rest of the file has errors.
+impl Config {
+    /// Replaces certificates and keys that can't be used with those in use, so that the rest of the file can be
+    /// applied: a broken certificate must not keep a token from being revoked.
+    pub fn keep_tls_in_use(&mut self, http: Option<&TlsConfig>, admin: Option<&TlsConfig>) {
+        if std::mem::take(&mut self.http.has_broken_tls) {
+            self.http.tls = http.cloned();
+            self.http.unreadable_tokens -= 1;
+        }
+        if let Some(new) = &mut self.admin
+            && std::mem::take(&mut new.has_broken_tls)
+        {
+            new.tls = admin.cloned();
+        }
+    }
+}
+
+/// The certificate of a listener in a file, even if the rest of the file has errors.
 ///
 /// Commands use it to trust a running gateway, which keeps its last valid configuration, if its file is broken.
 #[must_use]
-pub fn endpoint_certificate(
+pub fn listener_certificate(
     source: &ConfigSource,
     environment: &dyn Environment,
+    listener: ListenerKind,
 ) -> Option<CertificateDer<'static>> {
     let (parsed, _) = DeTable::parse_recoverable(&source.text);
     let mut reader = ConfigReader::new(&source.path, &source.text, environment);
     let root = TomlTable::root(parsed.get_ref(), ROOT);
-    let http = reader.table(&root, "http")?;
-    let tls = reader.table(&http, "tls")?;
+    let name = match listener {
+        ListenerKind::Http => "http",
+        ListenerKind::Admin => "admin",
+    };
+    let listener = reader.table(&root, name)?;
+    let tls = reader.table(&listener, "tls")?;
     let file = reader.string(&tls, "certificate")?;
     let path = reader.path(&file)?;
     certificates(&read_pem(&path).ok()?)?.into_iter().next()
 }
 
-/// Reads `[http.tls]`. Without the table, the endpoint uses plain HTTP. A problem with its files matters only if HTTP is
-/// served.
-pub(crate) fn read_tls(reader: &mut ConfigReader<'_>, http: &TomlTable<'_>) -> Option<TlsConfig> {
-    let table = reader.table(http, "tls")?;
+/// Reads the `tls` of a listener's table. Without it, the listener uses plain HTTP. A problem with its files matters
+/// only if the listener is used.
+pub(crate) fn read_tls(reader: &mut ConfigReader<'_>, listener: &TomlTable<'_>) -> Option<TlsConfig> {
+    let table = reader.table(listener, "tls")?;
     let certificate = reader.string(&table, "certificate");
     let key = reader.string(&table, "key");
     let (certificate, key) = (certificate?, key?);
@@ -119,7 +162,7 @@ pub(crate) fn read_tls(reader: &mut ConfigReader<'_>, http: &TomlTable<'_>) -> O
         Ok(certified_key) => {
             let content = Digest::of(&[chain_pem, key_pem, client_pem.unwrap_or_default()].concat());
             let certified_key = Arc::new(certified_key);
-            Some(TlsConfig { certificate_file, certified_key, client_authority, content })
+            Some(TlsConfig { certificate_file, key_file, certified_key, client_authority, content })
         }
         Err(rustls::Error::InconsistentKeys(_)) => {
             let message = format!(
@@ -128,7 +171,7 @@ pub(crate) fn read_tls(reader: &mut ConfigReader<'_>, http: &TomlTable<'_>) -> O
                 quoted(&certificate.text)
             );
             let problem = Diagnostic::error(message).with_span(key.span);
-            reader.http_problems.push(problem.with_related(certificate.span, "the certificate").with_hint(
+            reader.tls_problems.push(problem.with_related(certificate.span, "the certificate").with_hint(
                 "use the key of this certificate; the endpoint's own certificate must be the first one in its file",
             ));
             None
@@ -136,7 +179,7 @@ pub(crate) fn read_tls(reader: &mut ConfigReader<'_>, http: &TomlTable<'_>) -> O
         Err(error) => {
             let message = format!("can't use the key {}: {error}", quoted(&key.text));
             let problem = Diagnostic::error(message).with_span(key.span);
-            reader.http_problems.push(problem.with_hint("use an RSA, ECDSA (P-256 or P-384) or Ed25519 key"));
+            reader.tls_problems.push(problem.with_hint("use an RSA, ECDSA (P-256 or P-384) or Ed25519 key"));
             None
         }
     }
@@ -168,12 +211,13 @@ fn read_client_authority(
     reader.files.insert(file.clone());
     let problem = match read_pem(&file).map(|pem| (client_roots(&pem), pem)) {
         Ok((Some(roots), pem)) => {
-            return Ok(Some((ClientAuthority { file, roots: Arc::new(roots), policy }, pem)));
+            let content = Digest::of(&pem);
+            return Ok(Some((ClientAuthority { file, roots: Arc::new(roots), policy, content }, pem)));
         }
         Ok((None, _)) => not_pem("certificate", &text, "CERTIFICATE"),
         Err(error) => unreadable("the client CA", &text.text, &file, &error),
     };
-    reader.http_problems.push(problem.with_span(text.span));
+    reader.tls_problems.push(problem.with_span(text.span));
     Err(Reported)
 }
 
@@ -196,7 +240,7 @@ fn read_certificates(
         Ok((Some(chain), pem)) => {
             match chain.first().and_then(|certificate| CertificateContent::parse(certificate)) {
                 Some(content) => {
-                    reader.http_problems.extend(out_of_time(text, &content));
+                    reader.tls_problems.extend(out_of_time(text, &content));
                     return Some((chain, pem));
                 }
                 None => not_pem("certificate", text, "CERTIFICATE"),
@@ -205,7 +249,7 @@ fn read_certificates(
         Ok((None, _)) => not_pem("certificate", text, "CERTIFICATE"),
         Err(error) => unreadable("the certificate", &text.text, path, &error),
     };
-    reader.http_problems.push(problem.with_span(text.span.clone()));
+    reader.tls_problems.push(problem.with_span(text.span.clone()));
     None
 }
 
@@ -225,7 +269,7 @@ fn read_key(
         },
         Err(error) => unreadable("the key", &text.text, path, &error),
     };
-    reader.http_problems.push(problem.with_span(text.span.clone()));
+    reader.tls_problems.push(problem.with_span(text.span.clone()));
     None
 }
 

@@ -2,12 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::item_filter::read_filter;
 use super::limits::read_limits;
+use super::rates::read_tool_rates;
 use super::settings::read_settings;
 use crate::grants::read_grants;
-use crate::model::{Diagnostic, InstancePolicy, LimitKey, Limits, PluginConfig, ReloadPolicy, SourceField};
+use crate::model::{
+    Diagnostic, InstancePolicy, LimitKey, Limits, PluginConfig, ReloadPolicy, SourceField, StateGrant,
+    StateScope,
+};
 use crate::read::{ConfigReader, TomlString, TomlTable, TomlValue};
 use crate::spec::keys::{ROOT, ValueKind};
 use moongate_model::manifest::ItemKind;
@@ -115,6 +120,7 @@ fn read_plugin(
             Some(limits) => read_limits(reader, &limits, &defaults.limits),
             None => defaults.limits.clone(),
         },
+        rates: read_tool_rates(reader, table),
         settings,
         setting_origins: filled_from,
         spans: places,
@@ -175,6 +181,21 @@ fn read_uris(reader: &mut ConfigReader<'_>, table: &TomlTable<'_>) -> Vec<String
         or_report_name(reader, uri, &text.span, "invalid URI", hint).map(|_| text.text)
     };
     texts.into_iter().filter_map(uri).collect()
+}
+
+/// Errors for plugins that would keep state in memory for each caller: the number of callers is unlimited, and so would
+/// be the memory.
+pub(crate) fn callers_state_in_memory(plugins: &[Arc<PluginConfig>]) -> impl Iterator<Item = Diagnostic> {
+    let of_callers = plugins
+        .iter()
+        .map(|plugin| &plugin.allow)
+        .filter(|allow| allow.state != StateGrant::NotGranted && allow.state_scope == StateScope::Caller);
+    of_callers.map(|allow| {
+        let span = allow.spans.get("state_scope").cloned().unwrap_or_default();
+        Diagnostic::error("`state_scope = \"caller\"` needs a directory for the callers' state")
+            .with_span(span)
+            .with_hint("set `state` in `[gateway]`, such as `state = \"state\"`")
+    })
 }
 
 /// Diagnostics for plugin tables without `source` whose names are similar to that of another plugin.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use moongate_model::call_rate::CallerLimits;
 use moongate_model::names::{LocalUser, PluginId};
 use moongate_model::roles::{
     AccessRole, AccessRoles, CallerCondition, ItemPatterns, NamePattern, RoleMember, SubjectCondition,
@@ -11,6 +12,7 @@ use moongate_model::text::nearest_name;
 
 use super::http::HttpConfig;
 use super::plugin::{NAME_HINT, or_report_name};
+use super::rates::read_caller_limits;
 use crate::PluginConfig;
 use crate::model::Diagnostic;
 use crate::model::diagnostic::quoted;
@@ -79,7 +81,9 @@ fn read_role(
     let members = members.collect();
     let allow = reader.table(table, "allow").map(|table| read_patterns(reader, &table, references));
     let allow = allow.unwrap_or_default();
-    if allow == ItemPatterns::default() {
+    let limits = reader.table(table, "limits").map(|table| read_caller_limits(reader, &table));
+    let limits = limits.unwrap_or_default();
+    if allow == ItemPatterns::default() && limits == CallerLimits::default() {
         let message =
             format!("the role {} allows nothing; callers without another role see nothing", quoted(name));
         let hint = "add what its callers see, such as `allow.plugins = [\"*\"]`, or keep it to restrict \
@@ -93,6 +97,7 @@ fn read_role(
         members,
         allow,
         deny: deny.unwrap_or_default(),
+        limits,
     }
 }
 
@@ -146,7 +151,7 @@ fn read_member(
     }
     if kinds == ["certificate"] {
         let name = reader.string(table, "certificate")?;
-        if references.http.tls.as_ref().is_none_or(|tls| tls.client_authority.is_none()) {
+        if !references.http.accepts_certificates() && !references.http.has_broken_tls {
             let problem =
                 Diagnostic::warning("no caller has a client certificate").with_span(name.span.clone());
             reader.report(problem.with_hint("set `client_ca` in `[http.tls]`, or remove this member"));

@@ -93,7 +93,12 @@ fn kind(kind: &ValueKind) -> Schema {
         ValueKind::Named(value) => {
             let mut members = vec![("type", text("object"))];
             // The plugin's own names of its items can contain other characters.
-            if !matches!(value, ValueKind::String(_)) {
+            let has_own_names = match value {
+                ValueKind::String(_) => true,
+                ValueKind::Table(keys) => super::keys::is_tool_rate(keys),
+                _ => false,
+            };
+            if !has_own_names {
                 let pattern = Schema(vec![("pattern", text(NAME_PATTERN))]);
                 members.push(("propertyNames", SchemaMember::Schema(pattern)));
             }

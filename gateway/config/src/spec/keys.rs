@@ -6,10 +6,13 @@
 pub(crate) use super::auth_keys::INTROSPECTION;
 pub use super::kind::{Content, Key, MIN_SIZE_WITHOUT_UNIT, NumberRange, ValueKind};
 pub use super::limit_keys::LIMITS;
+pub(crate) use super::rate_keys::{EVERY_TOOL, RATE, TOOL_RATE, is_rate, is_tool_rate};
 pub use super::role_keys::ROLE;
 
+use super::admin_keys::ADMIN;
 use super::auth_keys::AUTH;
 use super::kind::{key, optional, required};
+use super::rate_keys::CALLER_LIMITS;
 use super::tls_keys::HTTP_TLS;
 use super::unix_socket_keys::UNIX_SOCKET;
 
@@ -32,6 +35,11 @@ pub static ROOT: &[Key] = &[
         "admin",
         ValueKind::Table(ADMIN),
         "The admin listener: health, metrics, status and reloads. Without this table, it is off.",
+    ),
+    key(
+        "callers",
+        ValueKind::Table(CALLER_LIMITS),
+        "Limits of each caller. [limits.md](limits.md#several-callers) defines what a caller is.",
     ),
     key("defaults", ValueKind::Table(DEFAULTS), "Defaults for all plugins."),
     key(
@@ -140,14 +148,6 @@ pub static GATEWAY: &[Key] = &[
          closes stdin.",
     ),
 ];
-
-static ADMIN: &[Key] = &[optional(
-    "listen",
-    ValueKind::String("an address such as \"127.0.0.1:8932\""),
-    "\"127.0.0.1:8932\"",
-    "The IP address and port to listen on. It must be a loopback address, because there is no authentication. Port 0 \
-     selects a free port.",
-)];
 
 static HTTP: &[Key] = &[
     optional(
@@ -328,6 +328,12 @@ static PLUGIN: &[Key] = &[
     ),
     key("allow", ValueKind::Table(ALLOW), "The plugin's grants. By default, it can access nothing."),
     key("limits", ValueKind::Table(LIMITS), "Limits of the plugin."),
+    key(
+        "rates",
+        ValueKind::Named(&ValueKind::Table(TOOL_RATE)),
+        "How often the plugin's tools can be called, by the plugin's own names. `\"*\"` stands for each tool: it sets what \
+         a tool's own table doesn't.",
+    ),
     key(
         "config",
         ValueKind::Settings,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use bytesize::ByteSize;
 
-use super::keys::{Content, Key, MIN_SIZE_WITHOUT_UNIT, NumberRange, ROOT, ValueKind};
+use super::keys::{Content, Key, MIN_SIZE_WITHOUT_UNIT, NumberRange, ROOT, ValueKind, is_rate};
 
 const INTRODUCTION: &str = "\
 # Configuration reference
@@ -20,6 +20,9 @@ In strings, `${NAME}` is replaced by an environment variable, `${NAME:-text}` us
 - A *size* is a string with a unit: `\"512B\"`, `\"64KiB\"`, `\"64MiB\"`, `\"1GiB\"`; or a number of bytes, 0 or at least 4096. \
   `KiB`, `MiB` and `GiB` are powers of 1024; `KB`, `MB`, `GB` and `k`, `m`, `g` are powers of 1000: \
   `\"64KB\"` is 62.5 KiB.
+- A *rate* is a string such as `\"60/min\"`, or a table such as `{ rate = \"60/min\", burst = 10 }`. The period is a second \
+  (`s`), a minute (`min`), an hour (`h`) or a day (`d`). `burst` is the number of calls that can come at once, after a pause; \
+  by default, it is as many as in the whole period.
 - A *secret* isn't stored in the file: use `{ env = \"NAME\" }` for an environment variable, or `{ file = \"path\" }` for a file.
 ";
 
@@ -53,7 +56,7 @@ fn table(path: &str, title: &str, doc: &str, keys: &[Key], page: &mut String) {
     }
     for key in keys {
         let below = below(path, key);
-        if let Some((path, keys)) = inside(&key.kind, &below) {
+        if let Some((path, keys)) = inside(&key.kind, &below).filter(|(_, keys)| !is_rate(keys)) {
             // The limits of all plugins and of one have the same keys.
             if path == "plugins.NAME.limits" {
                 let _ = write!(
@@ -109,6 +112,7 @@ fn kind(kind: &ValueKind) -> String {
         ValueKind::NameOrBoolean(_) => "boolean or name".to_owned(),
         ValueKind::String(_) => "string".to_owned(),
         ValueKind::Path(_) => "path".to_owned(),
+        ValueKind::StringOrTable(_, keys) if is_rate(keys) => "rate".to_owned(),
         ValueKind::StringOrTable(..) => "string or table".to_owned(),
         ValueKind::OneOf(words) => {
             words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(" or ")

@@ -1,6 +1,7 @@
 //! The keys of `[roles.NAME]`.
 
 use super::kind::{Key, NumberRange, ValueKind, key, optional, required};
+use super::rate_keys::CALLER_LIMITS;
 
 /// A role.
 pub static ROLE: &[Key] = &[
@@ -18,6 +19,12 @@ pub static ROLE: &[Key] = &[
         "deny",
         ValueKind::Table(ITEMS),
         "What its callers don't see, even if this or another of their roles allows it.",
+    ),
+    key(
+        "limits",
+        ValueKind::Table(CALLER_LIMITS),
+        "Limits of each of its callers, in place of those in `[callers]`. For a caller with several roles, the highest \
+         limits apply.",
     ),
 ];
 

@@ -159,6 +159,7 @@ fn too_low(error: &CallError, wanted: Option<u64>, limits: &Limits) -> Option<Li
         | CallError::Trap(_)
         | CallError::InvalidOutput(_)
         | CallError::Busy(_)
+        | CallError::RateLimited(_)
         | CallError::TimeoutBeforeStart(_)
         | CallError::Replaced
         | CallError::Cancelled

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::call_rate::{CallRate, whole_seconds};
 use crate::json::Json;
 
 /// A failed call.
@@ -49,6 +50,9 @@ pub enum CallError {
     /// Too many calls are waiting.
     #[error("{0}")]
     Busy(BusyReason),
+    /// Too many calls came in a short time.
+    #[error("{0}")]
+    RateLimited(RateLimited),
     /// The plugin was replaced or removed, and the caller returned to the old version too late.
     #[error("was replaced while this request waited; send the request again to use the new version")]
     Replaced,
@@ -77,9 +81,34 @@ impl CallError {
             Self::NotGranted(_) => "not_granted",
             Self::Directory(_) => "directory",
             Self::Busy(_) => "busy",
+            Self::RateLimited(_) => "rate_limited",
             Self::Replaced => "replaced",
             Self::Cancelled => "cancelled",
             Self::Internal(_) => "internal",
+        }
+    }
+
+    /// A stable word for the limit that refused the call before it ran. `None` if the call ran.
+    #[must_use]
+    pub fn refusal_reason(&self) -> Option<&'static str> {
+        match self {
+            Self::Busy(reason) => Some(reason.as_str()),
+            Self::RateLimited(RateLimited { scope, .. }) => Some(scope.as_str()),
+            Self::TimeoutBeforeStart(_) => Some("timeout_before_start"),
+            Self::Refused(_)
+            | Self::Timeout(_)
+            | Self::CpuTime(_)
+            | Self::Memory(_)
+            | Self::TableElements(_)
+            | Self::Handles(_)
+            | Self::TooLarge(_)
+            | Self::Trap(_)
+            | Self::InvalidOutput(_)
+            | Self::NotGranted(_)
+            | Self::Directory(_)
+            | Self::Replaced
+            | Self::Cancelled
+            | Self::Internal(_) => None,
         }
     }
 
@@ -105,11 +134,77 @@ impl CallError {
                 | BusyReason::UnreadResponses
                 | BusyReason::Memory,
             )
+            | Self::RateLimited(_)
             | Self::Replaced
             | Self::Cancelled
             | Self::Internal(_) => None,
         }
     }
+}
+
+/// A rate that a call exceeds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("too many {}: the limit is {rate} for {}; try again in {}", .scope.events(), .scope.owner(), seconds(*.retry_after))]
+pub struct RateLimited {
+    /// What is counted.
+    pub scope: RateScope,
+    /// The rate.
+    pub rate: CallRate,
+    /// The time after which a call doesn't exceed it.
+    pub retry_after: Duration,
+}
+
+/// What a rate counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RateScope {
+    /// The calls of a caller.
+    Caller,
+    /// The completions of a caller.
+    Completions,
+    /// The calls of a tool.
+    Tool,
+    /// The calls of a tool by one caller.
+    ToolAndCaller,
+}
+
+impl RateLimited {
+    /// The time to wait in whole seconds, at least one.
+    #[must_use]
+    pub fn retry_after_seconds(&self) -> u64 {
+        whole_seconds(self.retry_after)
+    }
+}
+
+impl RateScope {
+    /// A stable word for metrics and logs.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Caller => "caller_rate",
+            Self::Completions => "completion_rate",
+            Self::Tool => "tool_rate",
+            Self::ToolAndCaller => "tool_rate_per_caller",
+        }
+    }
+
+    fn events(self) -> &'static str {
+        match self {
+            Self::Completions => "completions",
+            Self::Caller | Self::Tool | Self::ToolAndCaller => "calls",
+        }
+    }
+
+    fn owner(self) -> &'static str {
+        match self {
+            Self::Caller | Self::Completions => "one caller",
+            Self::Tool => "this tool",
+            Self::ToolAndCaller => "this tool and one caller",
+        }
+    }
+}
+
+fn seconds(duration: Duration) -> String {
+    humantime::format_duration(Duration::from_secs(whole_seconds(duration))).to_string()
 }
 
 /// The limit on waiting calls that was reached.
@@ -152,6 +247,21 @@ pub enum BusyReason {
     /// The limit on the memory of all calls.
     #[error("the gateway is short of memory (`[gateway] memory`); try again later")]
     Memory,
+}
+
+impl BusyReason {
+    /// A stable word for metrics and logs.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Plugin { .. } => "plugin_queue",
+            Self::PluginShare { .. } => "plugin_queue_share",
+            Self::Gateway => "gateway_queue",
+            Self::GatewayShare { .. } => "gateway_queue_share",
+            Self::UnreadResponses => "unread_responses",
+            Self::Memory => "memory",
+        }
+    }
 }
 
 /// An error that the plugin returned. For a problem that occurs while a tool runs, the tool returns a

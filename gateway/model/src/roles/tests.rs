@@ -12,7 +12,7 @@ fn uris(patterns: &[&str]) -> Vec<UriPattern> {
 
 fn role(name: &str, callers: CallerCondition, allow: ItemPatterns, deny: ItemPatterns) -> AccessRole {
     let members = vec![RoleMember { span: 0..0, callers }];
-    AccessRole { name: name.into(), span: 0..0, members, allow, deny }
+    AccessRole { name: name.into(), span: 0..0, members, allow, deny, limits: CallerLimits::default() }
 }
 
 fn subject(facts: TokenFacts) -> Principal {

@@ -92,6 +92,7 @@ impl CatalogPlugin {
             timeout: _,
             cpu_time: _,
             cancel_grace: _,
+            rates: _,
             settings: _,
         } = (*self.policy).clone();
         let names =

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 
+use crate::call_rate::ToolRates;
 use crate::names::PluginId;
 use crate::policy::{ItemFilter, PluginPolicy, PluginSettings, SchemaBounds};
 
@@ -32,6 +33,7 @@ pub fn bare_policy(id: &PluginId) -> PluginPolicy {
         timeout: Duration::from_secs(30),
         cpu_time: Duration::from_secs(10),
         cancel_grace: Duration::from_millis(250),
+        rates: ToolRates::default(),
         settings: PluginSettings::default(),
     }
 }

@@ -122,12 +122,18 @@ impl Catalog {
         }
     }
 
-    /// Reports whether a plugin has this resource, but only other callers see it.
-    pub(crate) fn hides_resource(&self, uri: &str) -> bool {
+    /// Reports whether a plugin has this resource, but only other callers see it. If a visible plugin takes its place
+    /// in this view, that is a resource of the same name: only what the visible plugin itself (`source`) returns is
+    /// about it.
+    pub(crate) fn hides_resource(&self, uri: &str, source: Option<&PluginId>) -> bool {
         match &self.scope {
             CatalogScope::Everything | CatalogScope::ByRole(_) => false,
             CatalogScope::View { .. } => {
-                self.claims.covering(uri, |_| true).is_some() && self.resource_owner(uri).is_none()
+                let Some(claim) = self.claims.covering(uri, |_| true) else { return false };
+                match self.resource_owner(uri).map(|shown| shown.id()) {
+                    Some(shown) => Some(shown) != source && shown != self.owners[claim.owner].id(),
+                    None => true,
+                }
             }
         }
     }

@@ -7,13 +7,15 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use moongate_model::log_field::milliseconds;
+use moongate_model::log_field::{ACCESS_TARGET, milliseconds};
 use tracing::Level;
 
-use crate::call::{CallError, Completion, Outcome, PromptResult, ReadResult, ToolResult};
+use crate::call::{CallContext, CallError, Completion, Outcome, PromptResult, ReadResult, ToolResult};
+use crate::caller::Caller;
 use crate::catalog::CatalogPlugin;
-use crate::limiter::CallPermit;
-use crate::names::PublicName;
+use crate::limiter::{CallPermit, CountedAs};
+use crate::names::{PublicName, ToolName};
+use crate::text::quotable;
 
 use super::DispatchError;
 
@@ -28,9 +30,11 @@ pub trait Observer: fmt::Debug + Send + Sync {
     fn request_ended(&self, request: &RequestEnd<'_>);
 }
 
-/// An ended plugin call: its name exists and its arguments match the schema.
+/// An ended plugin call: its name exists.
 #[derive(Debug, Clone, Copy)]
 pub struct CallEnd<'a> {
+    /// The context, with the caller.
+    pub context: &'a CallContext,
     /// The plugin.
     pub catalog_plugin: &'a CatalogPlugin,
     /// The kind of call.
@@ -118,6 +122,8 @@ pub enum CallOutcome<'a> {
     ToolError,
     /// A request for input from the client.
     NeedInput,
+    /// No call: the arguments don't match the schema.
+    InvalidArguments,
     /// No result.
     Failed(&'a CallError),
 }
@@ -130,6 +136,7 @@ impl CallOutcome<'_> {
             Self::Done => "ok",
             Self::ToolError => "tool_error",
             Self::NeedInput => "input_required",
+            Self::InvalidArguments => "invalid_arguments",
             Self::Failed(error) => error.kind(),
         }
     }
@@ -227,12 +234,43 @@ impl<T: Observed> Drop for RequestSpan<T> {
     }
 }
 
+/// What a call uses of its plugin.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum CalledItem<'a> {
+    /// A tool, by its public name and the plugin's own.
+    Tool { public: &'a PublicName, own: &'a ToolName },
+    /// A prompt, by its public name.
+    Prompt(&'a PublicName),
+    /// A resource.
+    Resource,
+    /// The completion of an argument.
+    Completion,
+}
+
+impl<'a> CalledItem<'a> {
+    fn kind(self) -> CallKind {
+        match self {
+            Self::Tool { .. } => CallKind::Tool,
+            Self::Prompt(_) => CallKind::Prompt,
+            Self::Resource => CallKind::Resource,
+            Self::Completion => CallKind::Completion,
+        }
+    }
+
+    fn name(self) -> Option<&'a PublicName> {
+        match self {
+            Self::Tool { public, .. } | Self::Prompt(public) => Some(public),
+            Self::Resource | Self::Completion => None,
+        }
+    }
+}
+
 /// A plugin call, observed from before it waits for its permit.
 #[derive(Debug)]
 pub(super) struct PluginCall<'a> {
     catalog_plugin: &'a CatalogPlugin,
-    kind: CallKind,
-    name: Option<&'a PublicName>,
+    context: &'a CallContext,
+    called: CalledItem<'a>,
     admitted: Option<Instant>,
 }
 
@@ -240,15 +278,24 @@ impl<'a> RequestSpan<PluginCall<'a>> {
     pub(super) fn of_call(
         observer: Option<&Arc<dyn Observer>>,
         catalog_plugin: &'a CatalogPlugin,
-        kind: CallKind,
-        name: Option<&'a PublicName>,
+        context: &'a CallContext,
+        called: CalledItem<'a>,
     ) -> Self {
-        let is_logged = tracing::enabled!(Level::DEBUG);
-        Self::new(observer, is_logged, PluginCall { catalog_plugin, kind, name, admitted: None })
+        let call = PluginCall { catalog_plugin, context, called, admitted: None };
+        Self::new(observer, is_logged(&context.caller), call)
     }
 
     pub(super) fn catalog_plugin(&self) -> &'a CatalogPlugin {
         self.observed.catalog_plugin
+    }
+
+    /// What the rates of calls count.
+    pub(super) fn counted_as(&self) -> CountedAs<'a> {
+        match self.observed.called {
+            CalledItem::Tool { own, .. } => CountedAs::Tool(own),
+            CalledItem::Prompt(_) | CalledItem::Resource => CountedAs::Other,
+            CalledItem::Completion => CountedAs::Completion,
+        }
     }
 
     /// Reports a failure.
@@ -257,9 +304,9 @@ impl<'a> RequestSpan<PluginCall<'a>> {
         DispatchError::call(self.observed.catalog_plugin, error)
     }
 
-    /// Reports nothing: the plugin isn't called.
-    pub(super) fn dismiss(mut self) {
-        self.is_open = false;
+    /// Reports that the plugin isn't called, because the arguments are invalid.
+    pub(super) fn refuse_arguments(mut self) {
+        self.end(CallOutcome::InvalidArguments);
     }
 
     /// The call has its permit.
@@ -283,25 +330,96 @@ impl Observed for PluginCall<'_> {
     type End<'e> = CallOutcome<'e>;
 
     fn report(&self, observer: Option<&dyn Observer>, outcome: CallOutcome<'_>) {
-        let &Self { catalog_plugin, kind, name, admitted } = self;
+        let &Self { catalog_plugin, context, called, admitted } = self;
+        // Checking arguments isn't running.
+        let admitted = admitted.filter(|_| outcome != CallOutcome::InvalidArguments);
         let took = admitted.map(|admitted| admitted.elapsed());
+        let (kind, name) = (called.kind(), called.name());
+        let end = CallEnd { context, catalog_plugin, kind, name, outcome, took };
         if let Some(observer) = observer {
-            observer.call_ended(&CallEnd { catalog_plugin, kind, name, outcome, took });
+            observer.call_ended(&end);
         }
-        let name = name.map(PublicName::as_str);
-        let (tool, prompt) = match kind {
-            CallKind::Tool => (name, None),
-            CallKind::Prompt => (None, name),
-            CallKind::Resource | CallKind::Completion => (None, None),
-        };
-        let duration_ms = took.map(milliseconds);
-        let plugin = catalog_plugin.id();
-        let kind = kind.as_str();
-        let outcome = outcome.kind();
-        tracing::debug!(%plugin, kind, tool, prompt, outcome, duration_ms, "plugin call ended");
+        if is_logged(&context.caller) {
+            log_call(&end);
+        }
     }
 
     fn dropped(&self) -> CallOutcome<'static> {
         CallOutcome::Failed(&CallError::Cancelled)
     }
+}
+
+/// Reports whether the calls of this caller are logged at the default level: those over HTTP and the Unix socket. A host
+/// that starts the gateway over stdio is its only caller.
+fn is_logged_by_default(caller: &Caller) -> bool {
+    match caller {
+        Caller::Local => false,
+        Caller::Named(_)
+        | Caller::Subject(_)
+        | Caller::Certificate(_)
+        | Caller::User(_)
+        | Caller::Address(_) => true,
+    }
+}
+
+/// Reports whether the calls of this caller are logged.
+fn is_logged(caller: &Caller) -> bool {
+    if is_logged_by_default(caller) {
+        tracing::enabled!(target: ACCESS_TARGET, Level::INFO)
+    } else {
+        tracing::enabled!(target: ACCESS_TARGET, Level::DEBUG)
+    }
+}
+
+/// Writes a call's line of the access log. Names from tokens and clients are quoted and escaped.
+fn log_call(end: &CallEnd<'_>) {
+    let &CallEnd { context, catalog_plugin, kind, name, outcome, took } = end;
+    let name = name.map(PublicName::as_str);
+    let (tool, prompt) = match kind {
+        CallKind::Tool => (name, None),
+        CallKind::Prompt => (None, name),
+        CallKind::Resource | CallKind::Completion => (None, None),
+    };
+    let reason = match outcome {
+        CallOutcome::Failed(error) => error.refusal_reason(),
+        CallOutcome::Done
+        | CallOutcome::ToolError
+        | CallOutcome::NeedInput
+        | CallOutcome::InvalidArguments => None,
+    };
+    let total = context.arrived_at.elapsed();
+    let duration_ms = milliseconds(total);
+    let waited_ms = took.map(|took| milliseconds(total.saturating_sub(took)));
+    let caller = context.caller.to_string();
+    let caller = caller.as_str();
+    let trace_id = context.trace_id.as_deref();
+    let plugin = catalog_plugin.id();
+    let kind = kind.as_str();
+    let outcome = outcome.kind();
+    macro_rules! log {
+        ($level:expr) => {
+            tracing::event!(
+                target: ACCESS_TARGET, $level,
+                caller, %plugin, kind, tool, prompt, outcome, reason, duration_ms, waited_ms, trace_id,
+                "plugin call ended"
+            )
+        };
+    }
+    if is_logged_by_default(&context.caller) { log!(Level::INFO) } else { log!(Level::DEBUG) }
+}
+
+/// Writes the line of a call whose name nothing has that the caller can see. URIs can be private, so they have no `name`.
+pub(super) fn log_unknown(context: &CallContext, kind: CallKind, name: Option<&str>) {
+    if !is_logged(&context.caller) {
+        return;
+    }
+    let (caller, name) = (context.caller.to_string(), name.map(quotable));
+    let (caller, name, kind, outcome) = (caller.as_str(), name.as_deref(), kind.as_str(), "unknown");
+    let trace_id = context.trace_id.as_deref();
+    macro_rules! log {
+        ($level:expr) => {
+            tracing::event!(target: ACCESS_TARGET, $level, caller, kind, name, outcome, trace_id, "unknown name")
+        };
+    }
+    if is_logged_by_default(&context.caller) { log!(Level::INFO) } else { log!(Level::DEBUG) }
 }

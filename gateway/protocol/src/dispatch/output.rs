@@ -8,7 +8,7 @@ use crate::call::{
     ToolResult,
 };
 use crate::catalog::{Catalog, CatalogPlugin, ToolEntry};
-use crate::names::ResourceUri;
+use crate::names::{PluginId, ResourceUri};
 use crate::policy::ClientFeature;
 
 use super::arguments::CallChecks;
@@ -51,7 +51,7 @@ pub(super) async fn check_tool_outcome(
             CheckError::Call(error) => error,
         })?;
     }
-    result.content.retain(|content| is_visible(view, content));
+    result.content.retain(|content| is_visible(view, entry.plugin().id(), content));
     if let Some(structured) = result.structured.as_ref().filter(|_| result.content.is_empty()) {
         result.content.push(Content::text(structured.get()));
     }
@@ -77,11 +77,12 @@ fn content_bytes(content: &Content) -> usize {
     }
 }
 
-/// Reports whether content may be shown: it is neither a resource that the caller can't see nor a link to one.
-fn is_visible(view: &Catalog, content: &Content) -> bool {
+/// Reports whether content of a plugin may be shown: it is neither a resource that the caller can't see nor a link to
+/// one.
+fn is_visible(view: &Catalog, source: &PluginId, content: &Content) -> bool {
     match content {
-        Content::Link(resource) => !view.hides_resource(resource.uri.as_str()),
-        Content::Embedded(embedded) => !view.hides_resource(embedded.contents.uri.as_str()),
+        Content::Link(resource) => !view.hides_resource(resource.uri.as_str(), Some(source)),
+        Content::Embedded(embedded) => !view.hides_resource(embedded.contents.uri.as_str(), Some(source)),
         Content::Text(_) | Content::Image(_) | Content::Audio(_) | Content::Other(..) => true,
     }
 }
@@ -128,7 +129,7 @@ pub(super) fn check_prompt_outcome(
 ) -> Result<Outcome<PromptResult>, CallError> {
     match outcome {
         Outcome::Done(mut result) => {
-            result.messages.retain(|message| is_visible(view, &message.content));
+            result.messages.retain(|message| is_visible(view, catalog_plugin.id(), &message.content));
             Ok(Outcome::Done(result))
         }
         Outcome::NeedInput(need) => check_questions(catalog_plugin, context, need).map(Outcome::NeedInput),
@@ -219,6 +220,7 @@ fn missing_grant_error(
 /// variables.
 pub(super) fn visible_completion(
     view: &Catalog,
+    source: &PluginId,
     target: &CompletionTarget,
     name: &str,
     others: &[(String, String)],
@@ -231,7 +233,7 @@ pub(super) fn visible_completion(
             let other = others.iter().find(|(other, _)| other == variable);
             if variable == name { Some(value.as_str()) } else { other.map(|(_, value)| value.as_str()) }
         };
-        !view.hides_resource(&with_variables(template, value_of))
+        !view.hides_resource(&with_variables(template, value_of), Some(source))
     });
     if completion.values.len() < before {
         completion.total = None; // it counts the dropped ones too

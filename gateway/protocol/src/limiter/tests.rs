@@ -1,11 +1,14 @@
 //! Tests of queues, rejections, and fairness between plugins and between callers.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 use super::*;
+use crate::call::RateScope;
+use crate::call_rate::CallRate;
 use crate::catalog::fake::bare_policy;
 
 fn id(name: &str) -> PluginId {
@@ -269,4 +272,64 @@ async fn idle_without_running_or_waiting_calls() {
     assert!(is_idle().await);
     let _again = admit(&limiter, "a", 1).await.unwrap();
     assert!(timeout(Duration::from_secs(60), limiter.idle()).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_above_the_concurrency_of_a_caller_hold_no_slot() {
+    let limiter = Arc::new(ConcurrencyLimiter::new(64));
+    let limits = CallerLimits { concurrency: NonZeroU32::new(2), ..CallerLimits::default() };
+    limiter.set_caller_limits(limits, None);
+    let mut running = Vec::new();
+    for plugin in ["a", "b"] {
+        running.push(limiter.admit(&policy(plugin, 4, 4), &call_of("greedy")).await.unwrap());
+    }
+    let mut waiting = Vec::new();
+    for _ in 0..8 {
+        // More than the plugin's queue: they wait for their caller.
+        waiting.push(ask_for(&limiter, policy("a", 4, 4), call_of("greedy")).await);
+    }
+    for task in &mut waiting {
+        assert!(waits(task).await);
+    }
+    assert_eq!(limiter.load(&id("a")), CallLoad { running: 1, waiting: 8 });
+    let other = [(); 2].map(|()| policy("a", 4, 0));
+    let other = [
+        limiter.admit(&other[0], &call_of("other")).await.unwrap(),
+        limiter.admit(&other[1], &call_of("other")).await.unwrap(),
+    ];
+    drop(running.pop());
+    drop(waiting.remove(0).await.unwrap().unwrap());
+    limiter.set_caller_limits(CallerLimits::default(), None);
+    drop(limiter.admit(&policy("b", 4, 4), &call_of("another")).await.unwrap());
+    for task in waiting {
+        drop(task.await.unwrap().unwrap());
+    }
+    drop((running, other));
+    assert!(limiter.loads().iter().all(|(_, load)| *load == CallLoad::default()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn completions_and_later_rounds_are_not_counted_as_calls() {
+    let limiter = ConcurrencyLimiter::new(64);
+    let rate = CallRate { burst: NonZeroU32::MIN, ..CallRate::parse("60/min").unwrap() };
+    let limits = CallerLimits { calls: Some(rate), completions: Some(rate), concurrency: None };
+    limiter.set_caller_limits(limits, None);
+    let policy = policy("a", 1, 1);
+    let first = call_of("one");
+    let later = CallContext { round_state: Some(Arc::from(*b"state")), ..call_of("one") };
+    let scope = |context: &CallContext, call| match limiter.count(&policy, context, call) {
+        Ok(()) => None,
+        Err(CallError::RateLimited(limited)) => Some((limited.scope, limited.retry_after_seconds())),
+        Err(other) => panic!("{other}"),
+    };
+    assert_eq!(scope(&first, CountedAs::Completion), None);
+    assert_eq!(scope(&first, CountedAs::Completion), Some((RateScope::Completions, 1)));
+    assert_eq!(scope(&first, CountedAs::Other), None);
+    for _ in 0..3 {
+        assert_eq!(scope(&later, CountedAs::Other), None);
+    }
+    assert_eq!(scope(&first, CountedAs::Other), Some((RateScope::Caller, 1)));
+    assert_eq!(scope(&call_of("two"), CountedAs::Other), None, "another caller");
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert_eq!(scope(&first, CountedAs::Other), None);
 }

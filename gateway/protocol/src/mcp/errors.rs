@@ -244,6 +244,12 @@ impl ErrorAnswer {
             )
             | CallError::TimeoutBeforeStart(_)
             | CallError::Replaced => Self::both(&message, failed(true)),
+            // Not a tool's result: only an error has data, so that programs can wait as long as necessary.
+            CallError::RateLimited(limited) => {
+                let seconds = limited.retry_after_seconds();
+                let data = json!({ "reason": error.kind(), "retry": true, "retryAfterSeconds": seconds });
+                Self::error_only(ProtocolError::new(200, jsonrpc::INTERNAL_ERROR, &*message, Some(&data)))
+            }
             CallError::Cancelled => Self::error_only(ProtocolError::cancelled()),
             CallError::Internal(_) => Self::error_only(failed(false)),
         }

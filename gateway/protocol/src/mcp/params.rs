@@ -34,13 +34,17 @@ const MEMBERS: [&str; 15] = [
 ];
 
 /// The members of `_meta` that have a meaning.
-pub(super) const META_MEMBERS: [&str; 5] = [
+pub(super) const META_MEMBERS: [&str; 6] = [
     super::envelope::VERSION_KEY,
     super::envelope::CAPABILITIES_KEY,
     super::envelope::CLIENT_KEY,
     super::envelope::LEVEL_KEY,
     super::notifier::PROGRESS_TOKEN_KEY,
+    TRACE_PARENT_KEY,
 ];
+
+/// The member of `_meta` with the trace context (W3C Trace Context). The HTTP header has the same name.
+const TRACE_PARENT_KEY: &str = "traceparent";
 
 /// The maximum number of arguments of a prompt or of a completion's context.
 const MAX_STRING_ARGUMENTS: usize = 1_000;
@@ -52,6 +56,8 @@ pub struct Params {
     text: Option<Json>,
     members: MemberSpans<{ MEMBERS.len() }>,
     meta: MemberSpans<{ META_MEMBERS.len() }>,
+    /// The id of the trace that the HTTP request belongs to.
+    http_trace_id: Option<Arc<str>>,
     /// The memory that the request may use.
     _memory: Option<Arc<BudgetShare>>,
 }
@@ -74,7 +80,13 @@ impl Params {
         }
         let members = member_spans(text.get(), text.get(), MEMBERS);
         let meta = members[0].clone().map(|meta| member_spans(text.get(), &text.get()[meta], META_MEMBERS));
-        Ok(Self { text: Some(text), members, meta: meta.unwrap_or_default(), _memory: None })
+        Ok(Self { text: Some(text), members, meta: meta.unwrap_or_default(), ..Self::default() })
+    }
+
+    /// The same parameters, in an HTTP request with this `traceparent` header.
+    #[must_use]
+    pub fn with_trace_parent(self, header: &str) -> Self {
+        Self { http_trace_id: trace_id(header).map(Arc::from), ..self }
     }
 
     /// The same parameters, holding a share of the memory budget until they are dropped.
@@ -124,6 +136,12 @@ impl Params {
         span.map(|span| &self.text()[span])
     }
 
+    /// The id of the trace that the request belongs to: that in its `_meta` or, without one, that of the HTTP request.
+    pub(super) fn trace_id(&self) -> Option<Arc<str>> {
+        let own = self.meta(TRACE_PARENT_KEY).and_then(json::string_value);
+        own.as_deref().and_then(trace_id).map(Arc::from).or_else(|| self.http_trace_id.clone())
+    }
+
     /// The level of `logging/setLevel`.
     ///
     /// # Errors
@@ -168,6 +186,15 @@ impl Params {
         })?;
         Ok(all)
     }
+}
+
+/// The trace id in a `traceparent`: the second of its parts. `None` if it is malformed.
+fn trace_id(parent: &str) -> Option<&str> {
+    let id = parent.split('-').nth(1)?;
+    let is_valid = id.len() == 32
+        && id.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
+        && id.bytes().any(|digit| digit != b'0');
+    is_valid.then_some(id)
 }
 
 /// The positions in `text` of the members of `object`, which is a part of it.

@@ -19,6 +19,8 @@ pub(super) const PROTOCOL_VERSION_HEADER: &str = "mcp-protocol-version";
 pub(super) const SESSION_ID_HEADER: &str = "mcp-session-id";
 /// The header with the last event of a stream that the client received.
 pub(super) const LAST_EVENT_ID_HEADER: &str = "last-event-id";
+/// The header with the trace context (W3C Trace Context).
+pub(super) const TRACE_PARENT_HEADER: &str = "traceparent";
 const METHOD_HEADER: &str = "mcp-method";
 const NAME_HEADER: &str = "mcp-name";
 

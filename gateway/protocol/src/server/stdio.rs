@@ -254,6 +254,10 @@ impl Server {
         let Ok(running) = connection.in_flight.begin(&request.id) else {
             return LineReply::Ready(span.respond(&request.id, duplicate_id()));
         };
+        if running.is_cancelled() {
+            let error = ProtocolError::cancelled(); // the connection is closing
+            return LineReply::Ready(span.respond(&request.id, RequestAnswer::Error(error)));
+        }
         let id = request.id.clone();
         let responses = self.responses_to(&connection.caller);
         let started = self.start_stdio(connection, caller, request, &running, streaming, &mut span);

@@ -123,6 +123,15 @@ fn serving_observed(
         Some(observer) => dispatcher.with_observer(observer),
         None => dispatcher,
     };
+    serving_dispatched(dispatcher, updates, page_size, cache_scope)
+}
+
+fn serving_dispatched(
+    dispatcher: Dispatcher,
+    updates: Arc<crate::changes::ResourceUpdates>,
+    page_size: Option<NonZeroU32>,
+    cache_scope: CacheScope,
+) -> Arc<Server> {
     let options = ServerOptions {
         protocol: ProtocolOptions {
             identity: Identity::default(),

@@ -21,13 +21,21 @@ struct RunningRequests {
     ids: HashMap<Id, u64>,
     /// The number of requests so far.
     count: u64,
+    /// All requests were cancelled, and so are those that begin later: they found the session just before it ended.
+    is_closed: bool,
     /// The time of the peer's last message or of a request's end.
     last_activity: Instant,
 }
 
 impl Default for RunningRequests {
     fn default() -> Self {
-        Self { running: HashMap::new(), ids: HashMap::new(), count: 0, last_activity: Instant::now() }
+        Self {
+            running: HashMap::new(),
+            ids: HashMap::new(),
+            count: 0,
+            is_closed: false,
+            last_activity: Instant::now(),
+        }
     }
 }
 
@@ -46,7 +54,7 @@ pub struct RunningRequest {
 pub struct DuplicateRequestId;
 
 impl InFlightRequests {
-    /// Registers a request.
+    /// Registers a request. It is cancelled from the beginning if all requests were cancelled before.
     ///
     /// # Errors
     /// A request with this id is already running.
@@ -55,6 +63,9 @@ impl InFlightRequests {
         let mut requests = self.lock();
         if requests.ids.contains_key(id) {
             return Err(DuplicateRequestId);
+        }
+        if requests.is_closed {
+            cancel.cancel();
         }
         requests.count += 1;
         let number = requests.count;
@@ -72,9 +83,11 @@ impl InFlightRequests {
         }
     }
 
-    /// Cancels all requests.
+    /// Cancels all requests, and those that begin later.
     pub fn cancel_all(&self) {
-        self.lock().running.values().for_each(CancellationToken::cancel);
+        let mut requests = self.lock();
+        requests.is_closed = true;
+        requests.running.values().for_each(CancellationToken::cancel);
     }
 
     /// The number of running requests, and the time of the last message or of the last end of a request.

@@ -193,6 +193,19 @@ fn rejects_duplicate_running_ids() {
     assert!(all.begin(&Id::from(1)).is_ok());
 }
 
+/// A request can find its session just before it is ended.
+#[tokio::test]
+async fn requests_that_begin_after_the_end_are_cancelled() {
+    let store = SessionStore::new(4, Duration::from_secs(60), STREAM_BYTES, CancellationToken::new());
+    let session = store.open(caller("ann"), greeting(), listener()).unwrap();
+    let found = store.find(session.id(), &named("ann")).unwrap();
+    let before = found.in_flight.begin(&Id::from(1)).unwrap();
+    assert!(!before.is_cancelled());
+    store.end_all_of(&[named("ann")]);
+    assert!(before.is_cancelled());
+    assert!(found.in_flight.begin(&Id::from(2)).unwrap().is_cancelled());
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_session_is_idle_from_the_end_of_its_last_request() {
     let sessions = SessionStore::new(10, Duration::from_secs(60), STREAM_BYTES, CancellationToken::new());

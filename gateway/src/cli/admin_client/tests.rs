@@ -9,10 +9,14 @@ use tokio::net::TcpListener;
 
 use super::*;
 
+fn plain(address: SocketAddr) -> AdminClient {
+    AdminClient { address: AdminAddress::new("http", address), token: None, tls: None }
+}
+
 /// A listener that responds to one request with these bytes; the task returns the request.
 async fn answering(bytes: &'static str) -> (AdminClient, tokio::task::JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let gateway = AdminClient(listener.local_addr().unwrap());
+    let gateway = plain(listener.local_addr().unwrap());
     let asked = tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
         let mut request = vec![0; 4096];
@@ -56,7 +60,7 @@ async fn an_unreachable_gateway_is_named_by_its_address() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let silence = AdminClient(address).get(AdminRoute::Livez, "").await.unwrap_err();
+    let silence = plain(address).get(AdminRoute::Livez, "").await.unwrap_err();
     assert_eq!(silence.to_string(), format!("no gateway responds at {address}: nothing listens there"));
 }
 
@@ -64,11 +68,53 @@ async fn an_unreachable_gateway_is_named_by_its_address() {
 fn finds_the_address_in_an_invalid_configuration() {
     let of = |text: &str| {
         let text = format!("version = 1\n{text}");
-        AdminClient::of(&parse_config(Path::new("gateway.toml"), text, &BTreeMap::new()))
+        let loaded = parse_config(Path::new("gateway.toml"), text, &BTreeMap::new());
+        AdminClient::of(&loaded, &ClientTlsOptions::default())
     };
     assert!(matches!(of(""), Err(AdminClientError::NoAdminListener)));
     assert!(matches!(of("[admin]\nlisten = \"127.0.0.1:0\"\n"), Err(AdminClientError::UnknownPort)));
+    for (listen, reached) in [("0.0.0.0", "127.0.0.1"), ("[::]", "[::1]"), ("192.0.2.7", "192.0.2.7")] {
+        let text = format!("[admin]\nlisten = \"{listen}:1\"\n");
+        assert!(matches!(of(&text), Err(AdminClientError::NoAdminListener)), "without credentials");
+        let text = format!("{text}token = {{ env = \"UNSET_IN_TESTS\" }}\n");
+        assert_eq!(of(&text).unwrap().address().to_string(), format!("{reached}:1"));
+    }
     for text in ["[admin]", "[admin]\n[gateway]\nunknown = 1", "[admin]\n[plugins.x]\nsource = "] {
-        assert_eq!(of(text).unwrap().address(), "127.0.0.1:8932".parse().unwrap(), "{text}");
+        assert_eq!(of(text).unwrap().address().to_string(), "127.0.0.1:8932", "{text}");
+    }
+}
+
+#[test]
+fn typed_addresses_are_ports_socket_addresses_or_urls() {
+    for (text, expected) in [
+        ("8932", "127.0.0.1:8932"),
+        ("[::1]:1", "[::1]:1"),
+        ("http://192.0.2.7:1", "192.0.2.7:1"),
+        ("https://gateway.example.com:8932", "https://gateway.example.com:8932"),
+        ("https://gateway.example.com/", "https://gateway.example.com:443"),
+    ] {
+        assert_eq!(admin_address(text).unwrap().to_string(), expected);
+    }
+    for text in ["gateway.example.com:1", "ftp://x:1", "https://", "https://ann:secret@x:1"] {
+        assert!(admin_address(text).is_err(), "{text}");
+    }
+}
+
+/// A command line can name any server, which must not get the token of another one.
+#[test]
+fn the_configured_token_goes_only_to_its_own_listener() {
+    let text = "version = 1\n[admin]\nlisten = \"192.0.2.7:8932\"\ntoken = { env = \"PATH\" }\n".to_owned();
+    let loaded = parse_config(Path::new("gateway.toml"), text, &BTreeMap::new());
+    let admin = admin_listener(&loaded.source, &ProcessEnvironment).unwrap();
+    for (address, is_sent) in [
+        ("192.0.2.7:8932", true),
+        ("127.0.0.1:1", true),
+        ("192.0.2.7:8933", false),
+        ("192.0.2.8:8932", false),
+        ("http://localhost.example.com:8932", false),
+    ] {
+        let address = admin_address(address).unwrap();
+        let client = AdminClient::new(address.clone(), Some(&admin), &loaded, &ClientTlsOptions::default());
+        assert_eq!(client.unwrap().token.is_some(), is_sent, "{address}");
     }
 }

@@ -51,15 +51,15 @@ pub(super) async fn list_live_plugins(
     place: &AdminOptions,
     common: &CommonOptions,
 ) -> Result<LivePlugins, CommandError> {
-    if let Some(gateway) = place.named() {
-        return Ok(request_status(gateway).await??.plugins(common));
+    if let Some(gateway) = place.named(common)? {
+        return Ok(request_status(&gateway).await??.plugins(common));
     }
     let loaded = configuration::read(common.config.as_deref());
-    let gateway = match AdminClient::of(&loaded) {
+    let gateway = match AdminClient::of(&loaded, &place.tls) {
         Ok(gateway) => gateway,
         Err(silence) => return Ok(LivePlugins::Unavailable(silence.to_string())),
     };
-    match request_status(gateway).await {
+    match request_status(&gateway).await {
         Ok(Ok(status)) => {
             let other_file = other_file_note(&status.file, &loaded);
             note(common, &format!("the plugins of the gateway at {}{other_file}", gateway.address()));
@@ -87,7 +87,7 @@ fn other_file_note(file: &str, loaded: &LoadedConfig) -> String {
     if same { String::new() } else { format!(", which uses `{file}`") }
 }
 
-async fn request_status(gateway: AdminClient) -> Result<Result<GatewayStatus>, AdminClientError> {
+async fn request_status(gateway: &AdminClient) -> Result<Result<GatewayStatus>, AdminClientError> {
     let answer = gateway.get(AdminRoute::Status, "").await?;
     Ok(answer.json().and_then(|mut document| {
         let file = document["config"]["file"].as_str().map(str::to_owned);

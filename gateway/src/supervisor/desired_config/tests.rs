@@ -31,7 +31,8 @@ impl ConfigReader for ChangingSecret {
 
 fn in_force() -> ConfigInForce {
     let loaded = parse_config(Path::new("/gateway.toml"), "version = 1\n".to_owned(), &variables("ab"));
-    ConfigInForce { started: Arc::new(loaded.config.unwrap()), plugins: [].into() }
+    let started = Arc::new(loaded.config.unwrap());
+    ConfigInForce { started, plugins: [].into(), tls: None, admin_tls: None }
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::supervisor::control::Reloader;
+use crate::supervisor::control::{AdminCredentials, Reloader};
 use crate::supervisor::desired_config::ConfigReader;
 use crate::supervisor::reconciler::{Reconciler, ReconcilerDeps};
 use crate::supervisor::startup::StartupProgress;
@@ -85,6 +85,7 @@ impl TestReconciler {
             updates,
             catalog: catalog.clone(),
             tokens: watch::channel(Vec::new()).0,
+            admin: AdminCredentials::default(),
         };
         let reconciler = Reconciler::new(config, loaded.files, deps);
         let stop = CancellationToken::new();

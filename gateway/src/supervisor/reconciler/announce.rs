@@ -149,6 +149,7 @@ fn config_status(desired: &DesiredConfig) -> ConfigStatus {
     let waiting = [
         (WIDER_GRANTS_KEY, desired.wider_grants_waits),
         ("http.auth.tokens", desired.tokens_wait),
+        ("admin", desired.admin_waits),
         ("roles", desired.roles_wait),
     ];
     let waiting = waiting.into_iter().filter(|(_, waits)| *waits).map(|(key, _)| key.to_owned());

@@ -21,6 +21,11 @@ use crate::telemetry::log_problems;
 
 use super::{Reconciler, RetiredCode, retire_delay};
 
+/// The log messages about a file that isn't used, or not completely.
+const REJECTED_FILE: &str = "rejected the new configuration; the current one stays in effect";
+const REJECTED_TLS: &str =
+    "rejected the new certificate; the current one stays in use, and the rest was applied";
+
 /// The changes in a configuration.
 #[derive(Debug, Default)]
 struct ConfigChanges {
@@ -38,17 +43,25 @@ impl Reconciler {
     pub(super) fn handle_config(&mut self, loaded: moongate_config::LoadedConfig) {
         let now = Instant::now();
         let read = self.desired.finish_read().unwrap_or(ReadRequest { detected: now, request: None });
-        let moongate_config::LoadedConfig { source, config, problems, files, .. } = loaded;
+        let moongate_config::LoadedConfig { source, config, problems, tls_problems, files, .. } = loaded;
         match config {
             Some(config) => {
+                let logged_rejection = self.desired.logged_rejection.take();
                 self.log_warnings(&problems, &source);
                 self.desired.files = files;
-                self.apply_config(&config, read, now);
+                if tls_problems.is_empty() {
+                    self.apply_config(&config, read, now);
+                } else {
+                    self.desired.rejected = None;
+                    self.desired.logged_rejection = logged_rejection;
+                    self.apply_config(&config, read, now);
+                    self.reject_part(REJECTED_TLS, &tls_problems, &source, read, now);
+                }
             }
             None => {
                 // A change in any of these files may be the fix.
                 self.desired.files.extend(files);
-                self.reject_config(&problems, &source, read, now);
+                self.reject_part(REJECTED_FILE, &problems, &source, read, now);
             }
         }
         self.update_watch_target();
@@ -71,9 +84,10 @@ impl Reconciler {
         self.deps.watch.set_target(WatchTarget { files, config: self.desired.watch });
     }
 
-    /// Keeps the current configuration.
-    fn reject_config(
+    /// Reports that the configuration, or a part of it, isn't used.
+    fn reject_part(
         &mut self,
+        title: &str,
         problems: &[Diagnostic],
         source: &ConfigSource,
         read: ReadRequest,
@@ -86,7 +100,6 @@ impl Reconciler {
         if self.desired.logged_rejection.as_ref() == Some(&rendered) {
             return;
         }
-        let title = "rejected the new configuration; the current one stays in effect";
         log_problems(title, Severity::Error, problems, source);
         self.desired.logged_rejection = Some(rendered);
         self.report.counts.rejected += 1;
@@ -137,6 +150,7 @@ impl Reconciler {
         }
         // New tokens get the new roles.
         self.apply_tokens(config, policy, &mut changes);
+        self.apply_admin(config, policy, &mut changes);
         self.report_changes(changes, read, now);
     }
 
@@ -163,6 +177,33 @@ impl Reconciler {
         }
     }
 
+    /// Applies the credentials of the admin listener, except for changes that have to wait: the listener accepts
+    /// requests that apply everything else that waits.
+    fn apply_admin(&mut self, config: &Config, policy: WiderGrantsPolicy, changes: &mut ConfigChanges) {
+        if self.desired.started.admin.is_none() {
+            return;
+        }
+        let (admin, desired) = (&self.deps.admin, &mut self.desired);
+        let new = config.admin.as_ref();
+        let waits = policy == WiderGrantsPolicy::Wait && new.is_some_and(|new| admin.admits_others(new));
+        if waits && !desired.admin_waits {
+            tracing::warn!("`admin` has other credentials, which wait for a reload request");
+        }
+        desired.admin_waits = waits;
+        if waits {
+            return;
+        }
+        let token = new.and_then(|new| new.token.clone());
+        if admin.token.send_if_modified(|current| replace_if_different(current, &token)) {
+            changes.lines.push("`admin.token`".to_owned());
+        }
+        let keeps_tls = desired.needs_restart.iter().any(|key| key == "admin" || key == "admin.tls");
+        let tls = new.and_then(|new| new.tls.clone());
+        if !keeps_tls && admin.tls.send_if_modified(|current| replace_if_different(current, &tls)) {
+            changes.lines.push("`admin.tls` certificate".to_owned());
+        }
+    }
+
     /// Applies the keys outside of plugins' tables.
     fn apply_global_keys(
         &mut self,
@@ -179,6 +220,7 @@ impl Reconciler {
                 "http.auth.tokens" => "no static token is accepted", // see `HttpConfig::changed_keys`
                 "http.tls" if desired.started.http.tls.is_some() => "the current TLS settings stay in use",
                 "http.tls" => "plain HTTP stays in use",
+                "admin.token" => "requests without credentials are refused",
                 _ => "the current value stays in use",
             };
             tracing::warn!("`{key}` changed and needs a restart; until then, {stays}");
@@ -219,6 +261,14 @@ impl Reconciler {
         if desired.stop_grace != config.stop_grace {
             desired.stop_grace = config.stop_grace;
             changes.lines.push("`gateway.stop_grace`".to_owned());
+        }
+        let have_same_limits = desired.callers == config.callers;
+        if !have_same_limits {
+            desired.callers = config.callers;
+            changes.lines.push("`callers`".to_owned());
+        }
+        if !have_same_limits || !have_same_roles {
+            self.deps.limiter.set_caller_limits(desired.callers, desired.roles.clone());
         }
         if desired.watch != config.watch {
             desired.watch = config.watch;

@@ -133,6 +133,7 @@ impl RequestAuthenticator {
                 | Rejection::Path
                 | Rejection::MissingCertificate
                 | Rejection::ExpiredCertificate
+                | Rejection::TooManyFailedTokens(_)
                 | Rejection::IssuerUnavailable
                 | Rejection::Method(_)
                 | Rejection::ContentType
@@ -171,7 +172,7 @@ fn realm_challenge(problem: TokenProblem) -> String {
 }
 
 /// The token of `Bearer <token>` (RFC 6750; the scheme in any case).
-fn bearer(value: &[u8]) -> Option<&[u8]> {
+pub(crate) fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, token) = value.split_at_checked(b"bearer ".len())?;
     let token = token.trim_ascii();
     (scheme.eq_ignore_ascii_case(b"bearer ") && !token.is_empty()).then_some(token)

@@ -13,7 +13,7 @@ use moongate_model::names::Principal;
 
 /// The holder of a client certificate, which rustls has verified. Requests carry it as an extension.
 #[derive(Debug, Clone)]
-pub(super) struct ClientIdentity {
+pub(crate) struct ClientIdentity {
     /// The name with its type, such as `dns:ci.example.com`.
     name: Arc<str>,
     not_after: SystemTime,
@@ -32,7 +32,7 @@ impl ClientIdentity {
     }
 
     /// The caller and the rest of the certificate's validity. `None` if it has expired since the handshake.
-    pub(super) fn authenticate(&self) -> Option<Authenticated> {
+    pub(crate) fn authenticate(&self) -> Option<Authenticated> {
         let rest = self.not_after.duration_since(SystemTime::now()).unwrap_or(Duration::ZERO);
         let principal = Principal::Certificate(Arc::clone(&self.name));
         (rest > Duration::ZERO).then_some(Authenticated {

@@ -45,26 +45,26 @@ pub(in crate::transport) struct ClientStream<S> {
 /// The time for which bytes waited for the client, minus the time that the minimum rate allows for what it read since.
 /// It decreases again while nothing waits.
 #[derive(Debug)]
-struct UnreadTime {
+pub(super) struct UnreadTime {
     waited: Duration,
     measured_at: Instant,
     is_waiting: bool,
 }
 
 impl UnreadTime {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { waited: Duration::ZERO, measured_at: Instant::now(), is_waiting: false }
     }
 
     /// Records that bytes wait, and returns when they have waited for too long.
-    fn wait(&mut self, now: Instant) -> Instant {
+    pub(super) fn wait(&mut self, now: Instant) -> Instant {
         self.measure(now);
         self.is_waiting = true;
         now + MAX_WAIT.saturating_sub(self.waited)
     }
 
     /// Records that the client has made room for this many bytes.
-    fn progress(&mut self, now: Instant, bytes: usize) {
+    pub(super) fn progress(&mut self, now: Instant, bytes: usize) {
         self.measure(now);
         self.is_waiting = false;
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
@@ -102,7 +102,7 @@ impl<S> ClientStream<S> {
         if let Poll::Ready(result) = written {
             self.timeout = None;
             self.unread.progress(Instant::now(), *result.as_ref().unwrap_or(&0));
-            self.handle.touch();
+            self.handle.wrote();
             return Poll::Ready(result);
         }
         let unread = &mut self.unread;

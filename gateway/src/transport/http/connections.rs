@@ -32,6 +32,10 @@ const UNAUTHENTICATED_TIMEOUT: Duration = Duration::from_secs(10);
 /// has already arrived.
 const MIN_UNAUTHENTICATED_TIME: Duration = Duration::from_millis(50);
 
+/// The maximum size of the request heads that a connection of HTTP/2 has at once before its first authenticated
+/// request, in bytes. It is that of the head of a connection of HTTP/1.1.
+const MAX_UNAUTHENTICATED_HEAD_BYTES: usize = 64 * 1024;
+
 /// The minimum number of connections, whatever the configuration says: each kind needs some.
 pub(super) const MIN_CONNECTIONS: usize = 16;
 
@@ -79,6 +83,16 @@ struct ConnectionState {
     /// The time of the last activity: a request head arrived, an answer was ready, or a part of it was sent.
     last_activity: Instant,
     head: RequestHead,
+    /// The streams of a connection of HTTP/2. `None` for HTTP/1.1.
+    streams: Option<OpenStreams>,
+}
+
+/// The open streams of a connection.
+#[derive(Debug, Default)]
+struct OpenStreams {
+    count: usize,
+    /// The size of their request heads.
+    head_bytes: usize,
 }
 
 /// The state of the next request head.
@@ -112,6 +126,17 @@ pub(in crate::transport) struct ConnectionSlot {
 pub(crate) struct ConnectionHandle {
     limiter: Arc<ConnectionLimiter>,
     connection: Arc<Connection>,
+    /// The stream of the request. `None` for HTTP/1.1.
+    stream: Option<Arc<StreamPlace>>,
+}
+
+/// A stream of a connection of HTTP/2. It is open until this is dropped.
+#[derive(Debug)]
+struct StreamPlace {
+    connection: Arc<Connection>,
+    head_bytes: usize,
+    /// Its place among those of its caller, if it isn't the first stream of the connection.
+    share: Mutex<Option<BudgetShare>>,
 }
 
 /// A request that is being answered. Its connection isn't idle until this is dropped.
@@ -154,7 +179,8 @@ impl ConnectionLimiter {
         let connection = connections.open(Caller::from_address(peer), place, RequestHead::Incomplete(0));
         connections.unauthenticated.entry(connection.peer.clone()).or_default().insert(connection.number);
         drop(connections);
-        ConnectionSlot { handle: ConnectionHandle { limiter: Arc::clone(self), connection } }
+        let limiter = Arc::clone(self);
+        ConnectionSlot { handle: ConnectionHandle { limiter, connection, stream: None } }
     }
 
     /// At most `max` connections, all of callers that are known when they connect.
@@ -179,7 +205,8 @@ impl ConnectionLimiter {
         let place = ConnectionPlace::Caller(self.reserve(&mut connections, caller)?);
         let connection = connections.open(caller.clone(), place, RequestHead::Complete);
         drop(connections);
-        Ok(ConnectionSlot { handle: ConnectionHandle { limiter: Arc::clone(self), connection } })
+        let limiter = Arc::clone(self);
+        Ok(ConnectionSlot { handle: ConnectionHandle { limiter, connection, stream: None } })
     }
 
     fn evict_unauthenticated(&self) {
@@ -286,7 +313,13 @@ impl Connections {
             number: self.count,
             peer,
             accepted: now,
-            state: Mutex::new(ConnectionState { place, active_requests: 0, last_activity: now, head }),
+            state: Mutex::new(ConnectionState {
+                place,
+                active_requests: 0,
+                last_activity: now,
+                head,
+                streams: None,
+            }),
             evicted: CancellationToken::new(),
         });
         self.open.insert(connection.number, Arc::clone(&connection));
@@ -350,7 +383,7 @@ impl ConnectionSlot {
 
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        let ConnectionHandle { limiter, connection } = &self.handle;
+        let ConnectionHandle { limiter, connection, stream: _ } = &self.handle;
         let mut connections = limiter.lock();
         connections.open.remove(&connection.number);
         connections.remove_unauthenticated(connection);
@@ -372,6 +405,43 @@ impl ConnectionHandle {
         if !matches!(state.place, ConnectionPlace::Unauthenticated(_)) {
             state.last_activity = Instant::now();
         }
+    }
+
+    /// Records that bytes were sent. Over HTTP/2, only parts of responses count, because a client can request answers
+    /// of other kinds.
+    pub(super) fn wrote(&self) {
+        if self.connection.state().streams.is_none() {
+            self.touch();
+        }
+    }
+
+    /// Records that the connection uses HTTP/2. Its heads no longer count by the bytes that arrive, which are those of
+    /// all streams.
+    pub(super) fn begin_streams(&self) {
+        let mut state = self.connection.state();
+        state.streams = Some(OpenStreams::default());
+        self.limiter.end_head(&mut state);
+    }
+
+    /// The handle for a request on a stream of its own, whose head has this size.
+    ///
+    /// # Errors
+    /// The connection has no authenticated request yet, and too many others.
+    pub(super) fn open_stream(&self, head_bytes: usize) -> Result<Self, TooManyConnections> {
+        let mut state = self.connection.state();
+        let is_unauthenticated = matches!(state.place, ConnectionPlace::Unauthenticated(_));
+        if let Some(streams) = &mut state.streams {
+            let all = streams.head_bytes + head_bytes;
+            if is_unauthenticated && all > MAX_UNAUTHENTICATED_HEAD_BYTES {
+                return Err(TooManyConnections);
+            }
+            streams.count += 1;
+            streams.head_bytes = all;
+        }
+        drop(state);
+        let connection = Arc::clone(&self.connection);
+        let stream = StreamPlace { connection, head_bytes, share: Mutex::default() };
+        Ok(Self { stream: Some(Arc::new(stream)), ..self.clone() })
     }
 
     /// Records that bytes arrived. They count towards the next request head if it isn't complete.
@@ -399,7 +469,10 @@ impl ConnectionHandle {
 
     /// Records that a request was handled, so the next bytes are those of a head.
     pub(super) fn await_head(&self) {
-        self.connection.state().head = RequestHead::Incomplete(0);
+        let mut state = self.connection.state();
+        if state.streams.is_none() {
+            state.head = RequestHead::Incomplete(0);
+        }
     }
 
     /// Records that a request of this caller was authenticated. The connection counts for the first one.
@@ -408,15 +481,39 @@ impl ConnectionHandle {
     /// The caller has too many connections, and all of them are busy; or this one is being closed for another one.
     pub(crate) fn authenticate(&self, caller: &Caller) -> Result<(), TooManyConnections> {
         if self.connection.is_unauthenticated() {
-            self.limiter.authenticate(&self.connection, caller)?;
+            return self.limiter.authenticate(&self.connection, caller);
         }
-        Ok(())
+        match &self.stream {
+            Some(stream) => stream.count_for(&self.limiter, caller),
+            None => Ok(()),
+        }
     }
 
     /// Marks the connection as busy. Until then, while the body of the request is being read, it counts as idle.
     pub(crate) fn begin_request(&self) -> ActiveRequest {
         self.connection.state().active_requests += 1;
         ActiveRequest(Arc::clone(&self.connection))
+    }
+}
+
+impl StreamPlace {
+    /// Counts a stream in addition to others of its connection like a connection of its own.
+    fn count_for(&self, limiter: &ConnectionLimiter, caller: &Caller) -> Result<(), TooManyConnections> {
+        let is_only_one = self.connection.state().streams.as_ref().is_none_or(|streams| streams.count <= 1);
+        if !is_only_one {
+            let share = limiter.callers.try_reserve(caller, 1).ok_or(TooManyConnections)?;
+            *self.share.lock().unwrap_or_else(PoisonError::into_inner) = Some(share);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for StreamPlace {
+    fn drop(&mut self) {
+        if let Some(streams) = &mut self.connection.state().streams {
+            streams.count -= 1;
+            streams.head_bytes -= self.head_bytes;
+        }
     }
 }
 

@@ -30,10 +30,11 @@ use crate::metrics::Metrics;
 use crate::transport::http::auth::{RequestAuthenticator, RequestCaller, TokenValidity};
 use crate::transport::http::body::{self, AcceptedTypes, MessageBody, ResponseFormat};
 use crate::transport::http::connections::ConnectionHandle;
-use crate::transport::http::failed_tokens::FailedTokens;
+use crate::transport::http::failed_tokens::{FAILURE_DELAY, FailedTokens};
 use crate::transport::http::forwarded::TrustedProxies;
 use crate::transport::http::health_probes::EndpointHealth;
 use crate::transport::http::origin::{self, OriginPolicy};
+use crate::transport::http::refusal_log::RefusalLog;
 use crate::transport::http::rejection::Rejection;
 use crate::transport::http::sse::{self, StreamConnection};
 use crate::transport::trace::{Tap, Trace};
@@ -54,6 +55,7 @@ pub(super) struct Endpoint {
     failed_tokens: FailedTokens,
     proxies: TrustedProxies,
     metrics: Arc<Metrics>,
+    refusals: RefusalLog,
     /// The maximum size of a body, in bytes.
     pub(super) max_body: usize,
     /// The interval between keep-alive comments on a silent stream.
@@ -82,6 +84,7 @@ impl Endpoint {
             failed_tokens: FailedTokens::default(),
             proxies: TrustedProxies::new(&config.trusted_proxies),
             metrics,
+            refusals: RefusalLog::default(),
             max_body: usize::try_from(config.max_body.as_u64()).unwrap_or(usize::MAX),
             keep_alive: config.keep_alive,
             trace,
@@ -104,7 +107,7 @@ impl Endpoint {
         headers_out.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         // Event streams have a value of their own.
         headers_out.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-        if response.status() == StatusCode::SERVICE_UNAVAILABLE {
+        if matches!(response.status(), StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
             // Requests and responses usually end within a second. Clients that repeat requests wait longer each time.
             response.headers_mut().entry(RETRY_AFTER).or_insert(HeaderValue::from_static("1"));
         }
@@ -124,12 +127,21 @@ impl Endpoint {
     }
 
     fn refuse(&self, head: &request::Parts, rejection: Rejection) -> Response {
-        self.reject(rejection, rejection.error(), &self.tap(head, None))
+        self.reject(head, rejection, rejection.error(), &self.tap(head, None))
     }
 
     /// The response to a rejected request; `error` is its body.
-    pub(super) fn reject(&self, rejection: Rejection, error: Vec<u8>, tap: &Tap) -> Response {
+    pub(super) fn reject(
+        &self,
+        head: &request::Parts,
+        rejection: Rejection,
+        error: Vec<u8>,
+        tap: &Tap,
+    ) -> Response {
         self.metrics.request_refused(rejection.reason());
+        if !is_metadata_probe(head, rejection) {
+            self.refusals.record(self.address(head), rejection);
+        }
         tap.refused(rejection.status().as_u16(), &error);
         let mut response = rejection.respond(error);
         if let Some(challenge) = self.authenticator.challenge(rejection) {
@@ -140,13 +152,14 @@ impl Endpoint {
 
     /// The caller: its token or its address. From now on, the connection counts for it.
     pub(super) async fn caller(&self, head: &request::Parts) -> Result<RequestCaller, Rejection> {
-        let peer = head.extensions.get::<ConnectInfo<SocketAddr>>();
-        let peer = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(peer)| peer.ip());
-        let address = self.proxies.client(peer, &head.headers);
+        let address = self.address(head);
         let identity = head.extensions.get();
         let authenticated = self.authenticator.authenticate(&head.headers, address, identity).await;
-        if let Err(Rejection::InvalidToken(problem)) = authenticated {
-            tokio::time::sleep(self.failed_tokens.record(address, problem)).await;
+        if let Err(Rejection::InvalidToken(problem)) = authenticated
+            && let Some(wait) = self.failed_tokens.record(address, problem)
+        {
+            tokio::time::sleep(FAILURE_DELAY).await;
+            return Err(Rejection::TooManyFailedTokens(wait));
         }
         let Authenticated { principal, valid_for, revocation } = authenticated?;
         let expires_at = valid_for.and_then(|rest| Instant::now().checked_add(rest));
@@ -155,6 +168,13 @@ impl Endpoint {
             handle.authenticate(&caller)?;
         }
         Ok(RequestCaller { caller, validity: TokenValidity { expires_at, revocation } })
+    }
+
+    /// The client's address.
+    fn address(&self, head: &request::Parts) -> IpAddr {
+        let peer = head.extensions.get::<ConnectInfo<SocketAddr>>();
+        let peer = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(peer)| peer.ip());
+        self.proxies.client(peer, &head.headers)
     }
 
     /// Counts the headers of a request, which stay in memory while it is handled.
@@ -223,7 +243,7 @@ impl Endpoint {
                         let rejection = Rejection::BodyTooLarge(self.max_body);
                         let why = rejection.message();
                         let error = self.server.refuse_post(&principal, &headers, outline, &why);
-                        return Ok(self.reject(rejection, error, &tap));
+                        return Ok(self.reject(head, rejection, error, &tap));
                     }
                 };
                 tap.received(&body);
@@ -274,6 +294,11 @@ impl Endpoint {
             _ => Err(Rejection::Method(ALLOWED_METHODS)),
         }
     }
+}
+
+/// Reports whether a client only looks for OAuth metadata, as many do before they send anything else.
+fn is_metadata_probe(head: &request::Parts, rejection: Rejection) -> bool {
+    rejection == Rejection::Path && head.uri.path().starts_with("/.well-known/")
 }
 
 /// A request to the endpoint's path.

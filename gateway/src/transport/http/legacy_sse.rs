@@ -91,7 +91,7 @@ impl Endpoint {
                 let rejection = Rejection::BodyTooLarge(self.max_body);
                 let why = rejection.message();
                 let error = self.server.refuse_legacy_message(&principal, id, outline, &why);
-                return Ok(self.reject(rejection, error, &tap));
+                return Ok(self.reject(head, rejection, error, &tap));
             }
         };
         tap.received(&body);

@@ -3,6 +3,7 @@
 //! The accept loop is our own, because axum's limits neither the number of connections nor the time to send a request
 //! head. Small responses are sent at once (TCP_NODELAY), head and body in one write.
 
+use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,6 +11,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::ConnectInfo;
+use axum::http::HeaderValue;
+use axum::http::header::CONNECTION;
 use futures_util::FutureExt as _;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -26,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 use crate::transport::http::client_identity::ClientIdentity;
 use crate::transport::http::client_stream::{ClientStream, DecryptedStream};
 use crate::transport::http::connections::{ConnectionLimiter, ConnectionSlot};
+use crate::transport::http::http2::{self, StreamService};
 use crate::transport::http::tls::{AcceptedTls, ConnectionTls, ListenerTls};
 
 /// The idle time after which a connection is closed during shutdown, because the rest of a request or response may be
@@ -37,6 +41,10 @@ const MIN_CLOSE_DELAY: Duration = Duration::from_secs(1);
 
 /// The maximum size of a request head, in bytes.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
+
+/// The size of a request head above which the connection is closed after the response, because an idle connection keeps
+/// the buffer of its largest head.
+const MAX_KEPT_HEAD_BYTES: usize = 16 * 1024;
 
 /// The maximum amount of a response that Linux keeps for a connection before it is sent, in bytes. Its default is
 /// megabytes, which no limit of the gateway counts, but the memory limit of its cgroup does. Connections inherit it.
@@ -199,7 +207,7 @@ struct UnreadableRequests(Mutex<LogInterval>);
 
 impl UnreadableRequests {
     /// The text of such an error contains nothing that the client sent.
-    fn log(&self, client: SocketAddr, error: &hyper::Error) {
+    fn log(&self, client: SocketAddr, error: &dyn fmt::Display) {
         let mut interval = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(refused) = interval.record(Instant::now(), 1) {
             let address = client.ip();
@@ -283,14 +291,20 @@ async fn serve_tls_connection(
         () = service.stop.cancelled() => None,
         () = slot.evicted() => None,
     };
-    if let Some(AcceptedTls { stream, identity }) = accepted {
-        serve_connection(
-            DecryptedStream(stream),
-            ConnectionPeer { address: client, identity },
-            service,
-            slot,
-        )
-        .await;
+    let Some(AcceptedTls { stream, identity, is_http2 }) = accepted else { return };
+    let stream = DecryptedStream(stream);
+    if !is_http2 {
+        let peer = ConnectionPeer { address: client, identity };
+        return serve_connection(stream, peer, service, slot).await;
+    }
+    let ListenerService { router, idle, stop, unreadable } = service;
+    let service = StreamService { router, peer: client, identity };
+    let drained = wait_until_idle(&slot);
+    match http2::serve(stream, service, &slot, idle, &stop, drained).await {
+        // Errors that h2 itself found are those of the client.
+        Err(error) if error.is_library() => unreadable.log(client, &error),
+        Err(error) => tracing::debug!(%error, "connection ended early"),
+        Ok(()) => {}
     }
 }
 
@@ -306,12 +320,19 @@ async fn serve_connection(
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         handle.head_completed();
         let handle = handle.clone();
+        let is_large = head_bytes(&request) > MAX_KEPT_HEAD_BYTES;
         request.extensions_mut().insert(handle.clone());
         request.extensions_mut().insert(ConnectInfo(peer.address));
         if let Some(identity) = &peer.identity {
             request.extensions_mut().insert(identity.clone());
         }
-        router.call(request).inspect(move |_| handle.await_head())
+        router.call(request).map(move |mut response| {
+            handle.await_head();
+            if is_large && let Ok(response) = &mut response {
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            response
+        })
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -336,6 +357,12 @@ async fn serve_connection(
         Err(error) => tracing::debug!(%error, "connection ended early"),
         Ok(()) => {}
     }
+}
+
+/// The size of a request head, about.
+fn head_bytes<B>(request: &hyper::Request<B>) -> usize {
+    let path = request.uri().path().len() + request.uri().query().map_or(0, str::len);
+    request.headers().iter().fold(path, |bytes, (name, value)| bytes + name.as_str().len() + value.len())
 }
 
 /// Waits until a connection has been open for the minimum time and is idle.

@@ -11,6 +11,7 @@ use axum::http::header::{
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
     ACCESS_CONTROL_REQUEST_METHOD, ALLOW, HOST, ORIGIN, VARY,
 };
+use axum::http::uri::Scheme;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, request};
 use axum::response::Response;
 use moongate_config::{WebOrigin, is_loopback_host, parse_host_and_port};
@@ -25,8 +26,9 @@ const ALLOWED_HEADERS: &str = "content-type, authorization, accept, mcp-session-
 /// The response headers that a page can read.
 const EXPOSED_HEADERS: &str = "mcp-session-id, retry-after, www-authenticate";
 
-/// The port of a `Host` header without one.
+/// The ports of a `Host` header without one.
 const HTTP_PORT: u16 = 80;
+const HTTPS_PORT: u16 = 443;
 
 /// The time for which a browser can cache a preflight, in seconds.
 const PREFLIGHT_AGE: &str = "600";
@@ -69,10 +71,11 @@ impl OriginPolicy {
         let mut hosts = head.headers.get_all(HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
         let Some((host, port)) = host.to_str().ok().and_then(parse_host_and_port) else { return false };
-        // An absolute request URI repeats the host.
+        let default_port = if head.uri.scheme() == Some(&Scheme::HTTPS) { HTTPS_PORT } else { HTTP_PORT };
+        // An absolute request URI repeats the host, and so does the `:authority` of HTTP/2.
         let is_same = head.uri.authority().is_none_or(|authority| {
             parse_host_and_port(authority.as_str()).is_some_and(|(repeated, repeated_port)| {
-                repeated == host && repeated_port.unwrap_or(HTTP_PORT) == port.unwrap_or(HTTP_PORT)
+                repeated == host && repeated_port.unwrap_or(default_port) == port.unwrap_or(default_port)
             })
         });
         is_same && self.is_ours(&host)

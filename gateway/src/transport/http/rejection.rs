@@ -1,10 +1,13 @@
 //! Requests that are rejected before they reach the MCP server, and their HTTP responses.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::http::header::{ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use moongate_auth::TokenProblem;
+use moongate_model::call_rate::whole_seconds;
 use moongate_protocol::jsonrpc::{ErrorObject, MissingId, write_error};
 use moongate_protocol::mcp::ProtocolError;
 use moongate_protocol::server::{TOO_MANY_LARGE_REQUESTS, TooManyLargeRequests};
@@ -32,6 +35,8 @@ pub(crate) enum Rejection {
     ExpiredCertificate,
     /// The token isn't accepted.
     InvalidToken(TokenProblem),
+    /// The token isn't accepted, and neither were too many others before it. The client can try again after this time.
+    TooManyFailedTokens(Duration),
     /// The token is accepted, but has too few scopes.
     InsufficientScope,
     /// The token can't be verified, because its issuer doesn't answer.
@@ -84,14 +89,13 @@ impl Rejection {
             Self::BodyTooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
             Self::IncompleteBody => StatusCode::BAD_REQUEST,
-            Self::IssuerUnavailable | Self::Connections | Self::RequestMemory => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
+            Self::TooManyFailedTokens(_) | Self::Connections => StatusCode::TOO_MANY_REQUESTS,
+            Self::IssuerUnavailable | Self::RequestMemory => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
     /// A stable word for metrics.
-    pub(super) fn reason(self) -> &'static str {
+    pub(crate) fn reason(self) -> &'static str {
         match self {
             Self::Host => "host",
             Self::Origin => "origin",
@@ -100,6 +104,7 @@ impl Rejection {
             Self::MissingCertificate => "missing_certificate",
             Self::ExpiredCertificate => "expired_certificate",
             Self::InvalidToken(problem) => problem.reason(),
+            Self::TooManyFailedTokens(_) => "failed_tokens",
             Self::InsufficientScope => "insufficient_scope",
             Self::IssuerUnavailable => "issuer_unavailable",
             Self::Method(_) => "method",
@@ -132,6 +137,10 @@ impl Rejection {
                 "the client certificate has expired; connect again with a new one".to_owned()
             }
             Self::InvalidToken(problem) => problem.description().to_owned(),
+            Self::TooManyFailedTokens(_) => {
+                "too many requests from this address had tokens that aren't accepted; wait, then use a valid token"
+                    .to_owned()
+            }
             Self::InsufficientScope => "the token needs more scopes".to_owned(),
             Self::IssuerUnavailable => {
                 "the token can't be verified now: the authorization server isn't responding".to_owned()
@@ -179,6 +188,9 @@ impl Rejection {
         match self {
             Self::IssuerUnavailable => {
                 headers_out.insert(RETRY_AFTER, HeaderValue::from_static(ISSUER_RETRY_SECONDS));
+            }
+            Self::TooManyFailedTokens(wait) => {
+                headers_out.insert(RETRY_AFTER, whole_seconds(wait).into());
             }
             Self::Method(methods) => {
                 headers_out.insert(ALLOW, HeaderValue::from_static(methods));

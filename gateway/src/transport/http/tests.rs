@@ -30,6 +30,7 @@ fn config() -> HttpConfig {
         tokens: Vec::new(),
         oauth: OAuthConfig::default(),
         tls: None,
+        has_broken_tls: false,
         unreadable_tokens: 0,
         allowed_hosts: Vec::new(),
         allowed_origins: vec![WebOrigin::parse("https://app.example").unwrap()],
@@ -484,7 +485,8 @@ async fn busy_connections_of_one_caller_keep_no_other_out() {
     }
     let answers = greedy.iter_mut().map(|stream| Box::pin(answer(stream)));
     let (refused, ..) = futures_util::future::select_all(answers).await;
-    assert_eq!((refused.status, refused.header("connection")), (503, Some("close")), "{refused:?}");
+    assert_eq!((refused.status, refused.header("connection")), (429, Some("close")), "{refused:?}");
+    assert_eq!(refused.header("retry-after"), Some("1"), "{refused:?}");
     assert!(refused.body.contains("busy"), "{refused:?}");
     for _ in 0..10 {
         // A call would wait for the others.
@@ -559,8 +561,9 @@ async fn a_trusted_proxy_names_the_client() {
     let forwarded = |address: &str| {
         format!("X-Forwarded-For: 198.51.100.1, {address}\r\nAuthorization: Bearer guess\r\n")
     };
-    for _ in 0..12 {
-        assert_eq!(gateway.whoami(&forwarded("203.0.113.7")).await.status, 401);
+    for guess in 0..12 {
+        let status = if guess < 10 { 401 } else { 429 };
+        assert_eq!(gateway.whoami(&forwarded("203.0.113.7")).await.status, status);
     }
     let guess = forwarded("203.0.113.7");
     let other_client = forwarded("203.0.113.8");

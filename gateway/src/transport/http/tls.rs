@@ -27,6 +27,8 @@ use tokio_rustls::server::TlsStream;
 use crate::transport::http::client_identity::ClientIdentity;
 use crate::transport::http::client_stream::ClientStream;
 use crate::transport::http::connections::ConnectionHandle;
+use crate::transport::http::http2;
+use crate::transport::http::listener::ListenerPurpose;
 
 /// The maximum size of encrypted data that waits for a client, in bytes, in addition to that of the system.
 const MAX_UNSENT_BYTES: usize = 32 * 1024;
@@ -42,15 +44,19 @@ const MAX_DRAINED_BYTES: u64 = 64 * 1024;
 /// The TLS of a listener, with the newest certificate.
 #[derive(Debug)]
 pub(crate) struct ListenerTls {
+    purpose: ListenerPurpose,
     newest: watch::Receiver<Option<TlsConfig>>,
     current: ConnectionTls,
 }
 
 impl ListenerTls {
     /// `None` means that the endpoint uses plain HTTP. That changes only with a restart.
-    pub(crate) fn new(mut newest: watch::Receiver<Option<TlsConfig>>) -> Option<Self> {
-        let server = server_config(newest.borrow_and_update().as_ref()?);
-        Some(Self { newest, current: ConnectionTls { server, refused: Arc::default() } })
+    pub(crate) fn new(
+        mut newest: watch::Receiver<Option<TlsConfig>>,
+        purpose: ListenerPurpose,
+    ) -> Option<Self> {
+        let server = server_config(newest.borrow_and_update().as_ref()?, purpose);
+        Some(Self { purpose, newest, current: ConnectionTls { server, refused: Arc::default() } })
     }
 
     /// The TLS for the next connection.
@@ -58,13 +64,13 @@ impl ListenerTls {
         if self.newest.has_changed().unwrap_or(false)
             && let Some(config) = &*self.newest.borrow_and_update()
         {
-            self.current.server = server_config(config);
+            self.current.server = server_config(config, self.purpose);
         }
         self.current.clone()
     }
 }
 
-fn server_config(config: &TlsConfig) -> Arc<ServerConfig> {
+fn server_config(config: &TlsConfig, purpose: ListenerPurpose) -> Arc<ServerConfig> {
     let provider = Arc::new(ring::default_provider());
     let verifier = match &config.client_authority {
         None => WebPkiClientVerifier::no_client_auth(),
@@ -79,11 +85,15 @@ fn server_config(config: &TlsConfig) -> Arc<ServerConfig> {
             ShortChainVerifier::<dyn ClientCertVerifier>::new(verifier)
         }
     };
-    let server = ServerConfig::builder_with_provider(provider)
+    let mut server = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .expect("ring supports TLS 1.2 and 1.3")
         .with_client_cert_verifier(verifier)
         .with_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(&config.certified_key))));
+    server.alpn_protocols = match purpose {
+        ListenerPurpose::Mcp => vec![http2::ALPN_NAME.to_vec(), b"http/1.1".to_vec()],
+        ListenerPurpose::Admin => vec![b"http/1.1".to_vec()],
+    };
     Arc::new(server)
 }
 
@@ -92,6 +102,8 @@ pub(super) struct AcceptedTls {
     pub(super) stream: TlsStream<ClientStream<TcpStream>>,
     /// The holder of the client certificate.
     pub(super) identity: Option<ClientIdentity>,
+    /// True if the client chose HTTP/2.
+    pub(super) is_http2: bool,
 }
 
 /// The TLS of a connection.
@@ -133,7 +145,8 @@ impl ConnectionTls {
                     self.refused.log(client, reason);
                     return None;
                 }
-                Some(AcceptedTls { stream, identity: identity.flatten() })
+                let is_http2 = stream.get_ref().1.alpn_protocol() == Some(http2::ALPN_NAME);
+                Some(AcceptedTls { stream, identity: identity.flatten(), is_http2 })
             }
             Err(error) => {
                 match tls_error(&error) {

@@ -23,16 +23,17 @@ impl Http {
     #[must_use]
     #[track_caller]
     pub fn admin(&self) -> Admin {
-        const WHILE_LOADING: &str = "admin listener at http://";
+        const WHILE_LOADING: &str = "admin listener at http";
+        const IN_JSON: &str = "\"admin\":\"http";
         wait_until("the log names the admin listener", || {
             let log = self.log();
-            log.contains("\nadmin ") || log.contains(WHILE_LOADING)
+            log.contains("\nadmin ") || log.contains(WHILE_LOADING) || log.contains(IN_JSON)
         });
         let log = self.log();
         let address = log.lines().filter(|line| line.contains("admin")).find_map(|line| {
-            let rest = match line.split_once(WHILE_LOADING) {
-                Some((_, rest)) => rest,
-                None => line.split("http://").nth(1)?,
+            let rest = match line.split_once(WHILE_LOADING).or_else(|| line.split_once(IN_JSON)) {
+                Some((_, rest)) => rest.split("://").nth(1)?,
+                None => line.split("://").nth(1)?,
             };
             let end =
                 rest.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == ':')).unwrap_or(rest.len());
@@ -110,8 +111,13 @@ impl Admin {
         Some(line.trim().parse().unwrap_or_else(|_| panic!("not a number: {name} {line}")))
     }
 
+    /// Sends a request with these header lines.
+    ///
+    /// # Panics
+    /// If the response isn't valid.
+    #[must_use]
     #[track_caller]
-    fn send(&self, verb: &str, path: &str, headers: &str, body: &str) -> Reply {
+    pub fn send(&self, verb: &str, path: &str, headers: &str, body: &str) -> Reply {
         let address = self.address;
         let length = body.len();
         let text = format!(

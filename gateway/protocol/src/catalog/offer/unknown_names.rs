@@ -24,14 +24,14 @@ pub(super) fn denied(manifest: &Manifest, policy: &PluginPolicy) -> Vec<OfferWar
             if kind == ItemKind::Resource && !name.contains('{') && is_covered(manifest, name) {
                 continue;
             }
-            let problem = unknown_name(&policy.id, kind, "deny", name, &known).into_error();
+            let problem = unknown_name(&policy.id, kind, &list(kind, "deny"), name, &known).into_error();
             found.push(OfferWarning { problem, item: Some((kind, name.clone())) });
         }
     }
     found
 }
 
-/// The unknown names that are allowed or renamed.
+/// The unknown names that are allowed, renamed or have rates.
 pub(super) fn allowed_or_renamed(manifest: &Manifest, policy: &PluginPolicy) -> Vec<OfferWarning> {
     let mut found = Vec::new();
     for kind in SELECTED_KINDS {
@@ -39,11 +39,11 @@ pub(super) fn allowed_or_renamed(manifest: &Manifest, policy: &PluginPolicy) -> 
         let filter = policy.filter(kind);
         let is_unknown = |name: &&String| !known.contains(&name.as_str());
         for name in filter.allow.iter().flatten().filter(is_unknown) {
-            let problem = unknown_name(&policy.id, kind, "allow", name, &known);
+            let problem = unknown_name(&policy.id, kind, &list(kind, "allow"), name, &known);
             found.push(OfferWarning { problem, item: Some((kind, name.clone())) });
         }
         for (name, public) in filter.rename.iter().filter(|(name, _)| is_unknown(name)) {
-            let problem = unknown_name(&policy.id, kind, "rename", name, &known);
+            let problem = unknown_name(&policy.id, kind, &list(kind, "rename"), name, &known);
             let problem = match Some(PublicName::as_str(public)).filter(|new| known.contains(new)) {
                 Some(old) => problem.with_hint(format!("put the old name first: `{old} = \"{name}\"`")),
                 None => problem,
@@ -51,7 +51,17 @@ pub(super) fn allowed_or_renamed(manifest: &Manifest, policy: &PluginPolicy) -> 
             found.push(OfferWarning { problem, item: Some((kind, name.clone())) });
         }
     }
+    let known = known_names(manifest, ItemKind::Tool);
+    for name in policy.rates.tools.keys().filter(|name| !known.contains(&name.as_str())) {
+        let problem = unknown_name(&policy.id, ItemKind::Tool, "rates", name, &known);
+        found.push(OfferWarning { problem, item: Some((ItemKind::Tool, name.clone())) });
+    }
     found
+}
+
+/// The dotted name of a list in a plugin's table.
+fn list(kind: ItemKind, key: &str) -> String {
+    format!("{}.{key}", kind.config_table())
 }
 
 /// The plugin's own names of the items that the table of `kind` selects, including those that can't be offered.
@@ -76,9 +86,9 @@ fn is_covered(manifest: &Manifest, uri: &str) -> bool {
 
 /// The problem of an unknown name in the configuration; `known` are the plugin's names.
 fn unknown_name(id: &PluginId, kind: ItemKind, list: &str, name: &str, known: &[&str]) -> Diagnostic {
-    let (what, table) = (kind.as_str(), kind.config_table());
+    let what = kind.as_str();
     let problem = Diagnostic::warning(format!(
-        "plugin `{id}` has no {what} `{}`, which `{table}.{list}` names",
+        "plugin `{id}` has no {what} `{}`, which `{list}` names",
         quotable(name)
     ));
     let own = match kind {

@@ -1,5 +1,6 @@
 //! Tests of views: each answers as if nothing else existed.
 
+use crate::call_rate::CallerLimits;
 use crate::names::Principal;
 use crate::roles::{
     AccessRole, AccessRoles, CallerCondition, ItemPatterns, NamePattern, RoleMember, UriPattern,
@@ -22,7 +23,7 @@ fn uris(patterns: &[&str]) -> Vec<UriPattern> {
 /// A role of the caller with the same name.
 fn role(name: &str, allow: ItemPatterns, deny: ItemPatterns) -> AccessRole {
     let members = vec![RoleMember { span: 0..0, callers: CallerCondition::Token(name.into()) }];
-    AccessRole { name: name.into(), span: 0..0, members, allow, deny }
+    AccessRole { name: name.into(), span: 0..0, members, allow, deny, limits: CallerLimits::default() }
 }
 
 fn plugins(patterns: &[&str]) -> ItemPatterns {
@@ -87,9 +88,15 @@ fn hidden_plugins_claim_no_uris() {
     assert_eq!(owner("bob", "file:///vault/key").as_deref(), Some("files"));
     assert_eq!(owner("eve", "file:///vault/key").as_deref(), Some("vault"));
     assert_eq!(owner("eve", "file:///list"), None);
-    assert!(!catalog.visible_to(&named("bob")).hides_resource("file:///vault/key"));
-    assert!(catalog.visible_to(&named("eve")).hides_resource("file:///list"));
-    assert!(!catalog.visible_to(&named("eve")).hides_resource("note:///list"));
+    let hides = |name: &str, uri: &str, source: Option<&str>| {
+        let source = source.map(|id| id.parse().unwrap());
+        catalog.visible_to(&named(name)).hides_resource(uri, source.as_ref())
+    };
+    assert!(hides("eve", "file:///list", None) && !hides("eve", "note:///list", None));
+    // `files` has a resource of the same name for bob. Other plugins mean that of `vault`.
+    assert!(hides("bob", "file:///vault/key", None) && hides("bob", "file:///vault/key", Some("vault")));
+    assert!(!hides("bob", "file:///vault/key", Some("files")) && !hides("bob", "file:///list", None));
+    assert!(!hides("ann", "file:///vault/key", None));
 }
 
 #[test]

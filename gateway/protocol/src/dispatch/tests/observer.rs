@@ -3,7 +3,8 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::call::{BusyReason, PluginError, PluginErrorDetail};
+use crate::call::{BusyReason, PluginError, PluginErrorDetail, RateLimited, RateScope};
+use crate::call_rate::CallRate;
 use crate::dispatch::{CallEnd, CallKind, Observer, RequestEnd};
 
 /// The reported calls: plugin, kind, name and outcome, and whether the call ran.
@@ -14,7 +15,7 @@ struct Notes(Mutex<Vec<Told>>);
 
 impl Observer for Notes {
     fn call_ended(&self, call: &CallEnd<'_>) {
-        let &CallEnd { catalog_plugin, kind, name, outcome, took } = call;
+        let &CallEnd { context: _, catalog_plugin, kind, name, outcome, took } = call;
         let name = name.map(ToString::to_string).unwrap_or_default();
         let told = (catalog_plugin.id().to_string(), kind.as_str(), name, outcome.kind(), took.is_some());
         self.0.lock().unwrap().push(told);
@@ -58,6 +59,11 @@ async fn reports_every_outcome_once() {
         Err(CallError::Trap("unreachable".to_owned())),
         Err(CallError::InvalidOutput("none".to_owned())),
         Err(CallError::Busy(BusyReason::Gateway)),
+        Err(CallError::RateLimited(RateLimited {
+            scope: RateScope::Tool,
+            rate: CallRate::parse("1/s").unwrap(),
+            retry_after: Duration::from_secs(1),
+        })),
         Err(CallError::Cancelled),
         Err(CallError::Replaced),
         Err(CallError::Internal("no".to_owned())),
@@ -86,6 +92,7 @@ async fn reports_every_outcome_once() {
             "trap",
             "bad_output",
             "busy",
+            "rate_limited",
             "cancelled",
             "replaced",
             "internal"
@@ -103,13 +110,15 @@ async fn reports_invalid_results_as_failures() {
 }
 
 #[tokio::test]
-async fn does_not_report_requests_without_a_call() {
+async fn reports_invalid_arguments_but_no_unknown_names() {
     let (bench, notes) = observed(vec![answers(Ok(ToolResult::default()), None).into_catalog_plugin(|_| {})]);
     for (name, arguments) in [("nobody", "{}"), ("a_run", "{}")] {
         assert!(bench.tool(name, arguments).await.is_err());
     }
     assert!(bench.dispatcher.read_resource(&bench.catalog, &bench.context, "x://nobody").await.is_err());
-    assert_eq!(notes.take(), []);
+    let told = notes.take();
+    let [(_, _, name, outcome, ran)] = &told[..] else { panic!("{told:?}") };
+    assert_eq!((name.as_str(), *outcome, *ran), ("a_run", "invalid_arguments", false));
 }
 
 #[tokio::test]

@@ -26,7 +26,7 @@ use crate::session::Session;
 use super::upgrade::{self, Upgraded};
 use super::{ClaimedRevision, HttpAnswer, HttpPost, HttpReply, StreamLifetime, refuse_body};
 use crate::names::Principal;
-use crate::server::headers::{self, Header, Headers, SESSION_ID_HEADER};
+use crate::server::headers::{self, Header, Headers, SESSION_ID_HEADER, TRACE_PARENT_HEADER};
 use crate::server::listen_streams::StreamEnds;
 use crate::server::observer::ServerSpan;
 use crate::server::request::{read_counted_params, receive_notification};
@@ -35,6 +35,17 @@ use crate::server::{
     MAX_INLINE_BYTES, NO_BATCHES, PARSE_LIMITS, Server, batch_error, duplicate_id, finish, finish_request,
     join_batch, malformed, response, stray_error, unknown_id,
 };
+
+impl HttpPost<'_> {
+    /// Parses the parameters of a request in the body.
+    fn read_params(&self, request: &Request<'_>) -> Result<Params, ProtocolError> {
+        let params = read_counted_params(request, self.memory.cloned())?;
+        Ok(match self.headers.get(TRACE_PARENT_HEADER) {
+            Header::Text(parent) => params.with_trace_parent(parent),
+            Header::Absent | Header::Invalid => params,
+        })
+    }
+}
 
 impl Server {
     /// Serves a POST.
@@ -140,7 +151,7 @@ impl Server {
             let error = ProtocolError::internal(BusyReason::UnreadResponses.to_string());
             return refuse(span, 503, error);
         }
-        let params = match read_counted_params(request, post.memory.cloned()) {
+        let params = match post.read_params(request) {
             Ok(params) => params,
             Err(error) => {
                 let status = if claimed_revision.is_stateless() { 400 } else { 200 };
@@ -158,12 +169,13 @@ impl Server {
             return self.initialize(post, request, &params, span).into();
         }
         if envelope::is_stateless_claim(&params) || claimed_revision.is_stateless() {
-            if request.method == Method::CallTool.as_str() {
+            let envelope = check_stateless(&post, request, &params, &mut span);
+            if envelope.is_ok() && request.method == Method::CallTool.as_str() {
                 // Headers repeat its arguments, so it must be known before they are checked.
                 self.protocol.wait_for_tool(&post.caller.principal(), &params).await;
             }
             let responses = self.responses_to(caller);
-            let started = self.post_stateless(post, request, params, &mut span);
+            let started = envelope.and_then(|envelope| self.post_stateless(post, request, params, envelope));
             return match span.instrument(started) {
                 Ok(RequestInProgress {
                     started: StartedRequest::Pending(later),
@@ -200,20 +212,14 @@ impl Server {
         }
     }
 
-    /// Starts a request of a stateless revision, after checking its version header, the envelope and the other headers.
+    /// Starts a request of a stateless revision, after checking the headers that repeat arguments.
     fn post_stateless(
         &self,
         post: HttpPost<'_>,
         request: &Request<'_>,
         params: Params,
-        span: &mut ServerSpan,
+        envelope: RequestEnvelope,
     ) -> Result<RequestInProgress, ProtocolError> {
-        if let Some(claimed) = envelope::claimed_version(&params) {
-            headers::check_version(post.headers, &claimed)?;
-        }
-        let envelope = RequestEnvelope::read(&params)?;
-        span.set_revision(envelope.revision);
-        headers::check_standard(post.headers, &request.method, &params)?;
         if request.method == Method::CallTool.as_str() {
             headers::check_arguments(
                 post.headers,
@@ -284,6 +290,10 @@ impl Server {
         let Ok(running) = session.in_flight.begin(id) else {
             return HttpReply::new(200, span.respond(id, duplicate_id())).into();
         };
+        if running.is_cancelled() {
+            let error = ProtocolError::cancelled(); // the session has just ended
+            return HttpReply::new(200, span.respond(id, RequestAnswer::Error(error))).into();
+        }
         let responses = self.responses_to(session.caller());
         let HttpPost { caller, streaming, .. } = post;
         let closes_at = match streaming {
@@ -358,7 +368,7 @@ impl Server {
         let answers = entries.into_iter().map(|entry| {
             let session = Arc::clone(&session);
             let params = match &entry {
-                Ok(Message::Request(request)) => Some(read_counted_params(request, post.memory.cloned())),
+                Ok(Message::Request(request)) => Some(post.read_params(request)),
                 Ok(Message::Notification(_) | Message::Response(_)) | Err(_) => None,
             };
             async move {
@@ -410,6 +420,22 @@ impl Server {
         }
         HttpReply::new(200, join_batch(responses))
     }
+}
+
+/// Checks the version header of a request of a stateless revision, the envelope and the headers that every method has.
+fn check_stateless(
+    post: &HttpPost<'_>,
+    request: &Request<'_>,
+    params: &Params,
+    span: &mut ServerSpan,
+) -> Result<RequestEnvelope, ProtocolError> {
+    if let Some(claimed) = envelope::claimed_version(params) {
+        headers::check_version(post.headers, &claimed)?;
+    }
+    let envelope = RequestEnvelope::read(params)?;
+    span.set_revision(envelope.revision);
+    headers::check_standard(post.headers, &request.method, params)?;
+    Ok(envelope)
 }
 
 /// A channel without messages.

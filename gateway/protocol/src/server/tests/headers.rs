@@ -1,5 +1,7 @@
 //! Headers that repeat the body (2026-07-28): how they are compared, and when in the order of checks.
 
+use crate::dispatch::{StartupStages, StartupWait};
+
 use super::*;
 
 /// A gateway with a tool whose arguments clients repeat in headers.
@@ -199,4 +201,35 @@ async fn hides_invalid_header_annotations() {
         properties,
         &json!({ "a": { "type": "number" }, "b": { "type": "string", "x-mcp-header": "B" } })
     );
+}
+
+/// Only a well-formed request waits for plugins that are being loaded.
+#[tokio::test(start_paused = true)]
+async fn malformed_calls_do_not_wait_for_the_start() {
+    let (_keep, seen) = watch::channel(catalog(Vec::new()));
+    let dispatcher = Dispatcher::new(seen, Arc::new(ConcurrencyLimiter::new(8)));
+    let max_wait = Some(Duration::from_secs(60));
+    let dispatcher = dispatcher.with_startup_wait(StartupWait::new(StartupStages::default(), max_wait));
+    let server = serving_dispatched(dispatcher, Arc::default(), None, CacheScope::Public);
+    let call = stateless(7, "tools/call", json!({ "name": "a_fine", "arguments": {} }));
+    let headers = |name: &str, value: &str| {
+        let mut headers = with(&[]);
+        headers.0.iter_mut().filter(|(known, _)| *known == name).for_each(|(_, its)| *its = value.to_owned());
+        headers
+    };
+    let without_envelope = request(7, "tools/call", &json!({ "name": "a_fine", "arguments": {} }));
+    for (headers, call) in [
+        (headers("mcp-protocol-version", "2025-11-25"), &call),
+        (headers("mcp-method", "tools/list"), &call),
+        (headers("mcp-name", "a_other"), &call),
+        (with(&[]), &without_envelope),
+    ] {
+        let started = tokio::time::Instant::now();
+        assert_eq!(post(&server, &headers, call).await.status, 400);
+        assert_eq!(started.elapsed(), Duration::ZERO);
+    }
+    let started = tokio::time::Instant::now();
+    let reply = post(&server, &with(&[]), &call).await;
+    assert!(body(&reply)["error"].is_object());
+    assert!(started.elapsed() >= Duration::from_secs(60), "{:?}", started.elapsed());
 }

@@ -16,6 +16,8 @@ use super::memory::SessionMemory;
 
 /// The maximum number of kept events of one stream, except required ones.
 pub(super) const MAX_STREAM_EVENTS: usize = 256;
+/// The memory that an event takes in addition to its message.
+const EVENT_OVERHEAD_BYTES: usize = 192;
 /// The maximum size of the kept events of one stream, except required ones.
 const MAX_STREAM_BYTES: usize = 256 * 1024;
 /// The maximum number of kept streams of one session without a reader.
@@ -55,6 +57,11 @@ struct LoggedEvent {
     retention: Retention,
     /// Set while a reader can still read it for the first time. Without a reader, the limits of streams apply instead.
     unread: Option<UnreadResponse>,
+}
+
+/// The memory that an event takes.
+fn event_size(message: &[u8]) -> usize {
+    message.len() + EVENT_OVERHEAD_BYTES
 }
 
 /// A stream and its kept events.
@@ -158,10 +165,11 @@ impl StreamStore {
     pub(super) fn push(&mut self, stream: u64, message: CountedMessage, retention: Retention) {
         let Some(log) = self.logs.get_mut(&stream) else { return };
         let before = log.bytes;
-        let has_room = log.has_room(); // removes events that were taken
-        if retention == Retention::Required || (has_room && !self.memory.is_over()) {
+        let is_over = self.memory.is_over();
+        let has_room = log.make_room(is_over);
+        if retention == Retention::Required || (has_room && !is_over) {
             log.last_number += 1;
-            log.bytes += message.len();
+            log.bytes += event_size(&message);
             let (message, unread) = message.into_parts();
             let unread = unread.filter(|_| log.reader.is_some());
             log.events.push_back(LoggedEvent { number: log.last_number, message, retention, unread });
@@ -313,26 +321,31 @@ impl StreamStore {
 
     #[cfg(test)]
     pub(super) fn usage(&self) -> (usize, usize) {
-        let bytes = self.logs.values().flat_map(|log| &log.events).map(|kept| kept.message.len()).sum();
-        assert_eq!(self.memory.bytes(), bytes, "the byte count is wrong");
-        (self.logs.len(), bytes)
+        let events = || self.logs.values().flat_map(|log| &log.events);
+        let counted: usize = events().map(|kept| event_size(&kept.message)).sum();
+        assert_eq!(self.memory.bytes(), counted, "the byte count is wrong");
+        (self.logs.len(), events().map(|kept| kept.message.len()).sum())
     }
 }
 
 impl EventLog {
-    /// Reports whether one more event fits, after removing taken ones if necessary. Taken notifications are removable
-    /// even if they are required, because a client can keep a stream open for months.
-    fn has_room(&mut self) -> bool {
-        while self.events.len() >= MAX_STREAM_EVENTS || self.bytes >= MAX_STREAM_BYTES {
+    /// Reports whether one more event fits, after removing taken ones if necessary: if the stream is full, or if the
+    /// streams of the caller are too large. Taken notifications are removable even if they are required, because a client
+    /// can keep a stream open for months.
+    fn make_room(&mut self, is_over: bool) -> bool {
+        loop {
+            let is_full = self.events.len() >= MAX_STREAM_EVENTS || self.bytes >= MAX_STREAM_BYTES;
+            if !is_full && !is_over {
+                return true;
+            }
             let spare = |kept: &LoggedEvent| {
                 kept.number <= self.delivered_to
                     && (kept.retention == Retention::Droppable || self.kind == StreamKind::Notifications)
             };
-            let Some(spare) = self.events.iter().position(spare) else { return false };
+            let Some(spare) = self.events.iter().position(spare) else { return !is_full };
             let gone = self.events.remove(spare);
-            self.bytes -= gone.map_or(0, |kept| kept.message.len());
+            self.bytes -= gone.map_or(0, |kept| event_size(&kept.message));
         }
-        true
     }
 
     /// Reports whether the stream has neither a reader nor a writer.

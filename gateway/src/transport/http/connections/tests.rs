@@ -191,3 +191,39 @@ async fn a_connection_that_is_being_closed_gets_no_place() {
     assert_eq!(authenticate(&slots[1]), Ok(()));
     assert_eq!(limiter.callers.held_by(&caller("caller")), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn heads_of_streams_have_a_limit_before_authentication() {
+    let limiter = limiter();
+    let slot = limiter.acquire(PEER).await;
+    let handle = slot.handle();
+    handle.begin_streams();
+    let half = MAX_UNAUTHENTICATED_HEAD_BYTES / 2;
+    let first = handle.open_stream(half).unwrap();
+    let second = handle.open_stream(half).unwrap();
+    assert!(handle.open_stream(1).is_err());
+    drop(second);
+    let third = handle.open_stream(half).unwrap();
+    first.authenticate(&caller("ann")).unwrap();
+    let more: Vec<_> = (0..10).map(|_| handle.open_stream(half).unwrap()).collect();
+    drop((first, third, more));
+    let streams = slot.handle.connection.state().streams.take().unwrap();
+    assert_eq!((streams.count, streams.head_bytes), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn streams_of_a_caller_count_like_its_connections() {
+    let limiter = limiter();
+    let others = authenticated(&limiter, "bob", 1).await;
+    let slot = limiter.acquire(PEER).await;
+    let handle = slot.handle();
+    handle.begin_streams();
+    let streams = (0..20).map(|_| handle.open_stream(100).unwrap());
+    let accepted: Vec<_> = streams.filter(|stream| stream.authenticate(&caller("ann")).is_ok()).collect();
+    // Half of the twelve, like connections next to those of another caller.
+    assert_eq!((accepted.len(), limiter.callers.held_by(&caller("ann"))), (6, 6));
+    assert_eq!(evicted(&others), [0; 0]);
+    drop(accepted);
+    let stream = handle.open_stream(100).unwrap();
+    assert!(stream.authenticate(&caller("ann")).is_ok());
+}

@@ -1,0 +1,157 @@
+//! The rates of calls: per caller, per tool, and per caller and tool.
+
+use std::sync::{Mutex, PoisonError};
+
+use moongate_system::log_interval::LogInterval;
+use moongate_system::rate_table::RateTable;
+use tokio::time::Instant;
+
+use crate::call::{CallError, RateLimited, RateScope};
+use crate::call_rate::{CallRate, CallerLimits, ToolRate};
+use crate::caller::Caller;
+use crate::names::{PluginId, ToolName};
+use crate::policy::PluginPolicy;
+
+/// The maximum number of callers whose calls are counted, and of pairs of a caller and a tool: a few megabytes each.
+const MAX_COUNTED: usize = 32_768;
+
+/// What a call is counted as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CountedAs<'a> {
+    /// A call of the tool with this name, the plugin's own.
+    Tool(&'a ToolName),
+    /// A read of a resource, or a use of a prompt.
+    Other,
+    /// A completion of an argument.
+    Completion,
+}
+
+/// Counts calls.
+#[derive(Debug)]
+pub(super) struct CallRates(Mutex<CallRatesState>);
+
+/// Counted calls. Callers have tables of their own, because peers can make up callers, and a full table forgets keys.
+#[derive(Debug)]
+struct CallRatesState {
+    callers: RateTable<RateKey>,
+    completions: RateTable<RateKey>,
+    tools: RateTable<RateKey>,
+    tools_of_callers: RateTable<RateKey>,
+    log_interval: LogInterval,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum RateKey {
+    Caller(Caller),
+    Completions(Caller),
+    Tool(PluginId, ToolName),
+    ToolAndCaller(PluginId, ToolName, Caller),
+}
+
+impl RateKey {
+    fn scope(&self) -> RateScope {
+        match self {
+            Self::Caller(_) => RateScope::Caller,
+            Self::Completions(_) => RateScope::Completions,
+            Self::Tool(..) => RateScope::Tool,
+            Self::ToolAndCaller(..) => RateScope::ToolAndCaller,
+        }
+    }
+}
+
+impl Default for CallRates {
+    fn default() -> Self {
+        Self(Mutex::new(CallRatesState {
+            callers: RateTable::new(MAX_COUNTED),
+            completions: RateTable::new(MAX_COUNTED),
+            tools: RateTable::new(MAX_COUNTED),
+            tools_of_callers: RateTable::new(MAX_COUNTED),
+            log_interval: LogInterval::default(),
+        }))
+    }
+}
+
+impl CallRatesState {
+    fn table(&mut self, key: &RateKey) -> &mut RateTable<RateKey> {
+        match key {
+            RateKey::Caller(_) => &mut self.callers,
+            RateKey::Completions(_) => &mut self.completions,
+            RateKey::Tool(..) => &mut self.tools,
+            RateKey::ToolAndCaller(..) => &mut self.tools_of_callers,
+        }
+    }
+
+    /// Counts a call for all of these rates, or for none if it exceeds one of them.
+    fn count(&mut self, now: Instant, rates: &[(RateKey, CallRate)]) -> Result<(), RateLimited> {
+        let exceeded = rates.iter().filter_map(|(key, rate)| {
+            let retry_after = self.table(key).wait(now, key, *rate)?;
+            Some(RateLimited { scope: key.scope(), rate: *rate, retry_after })
+        });
+        if let Some(longest) = exceeded.max_by_key(|limited| limited.retry_after) {
+            return Err(longest);
+        }
+        for (key, rate) in rates {
+            self.table(key).add(now, key, *rate);
+        }
+        Ok(())
+    }
+}
+
+impl CallRates {
+    /// Counts a call for all of its rates, or for none.
+    pub(super) fn count(
+        &self,
+        caller: &Caller,
+        limits: &CallerLimits,
+        policy: &PluginPolicy,
+        call: CountedAs<'_>,
+    ) -> Result<(), CallError> {
+        let rates = rates_of(caller, limits, policy, call);
+        if rates.is_empty() {
+            return Ok(());
+        }
+        let now = Instant::now();
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Err(limited) = state.count(now, &rates) else { return Ok(()) };
+        let logged = state.log_interval.record(now, 1);
+        drop(state);
+        if let Some(refused) = logged {
+            let (caller, plugin, reason) = (caller.to_string(), policy.id.as_str(), limited.scope.as_str());
+            let tool = match call {
+                CountedAs::Tool(tool) => Some(tool.as_str()),
+                CountedAs::Other | CountedAs::Completion => None,
+            };
+            tracing::warn!(caller, plugin, tool, reason, refused, "refused a call: {limited}");
+        }
+        Err(CallError::RateLimited(limited))
+    }
+}
+
+/// The rates that a call counts for.
+fn rates_of(
+    caller: &Caller,
+    limits: &CallerLimits,
+    policy: &PluginPolicy,
+    call: CountedAs<'_>,
+) -> Vec<(RateKey, CallRate)> {
+    let of_caller = match call {
+        CountedAs::Completion => limits.completions.map(|rate| (RateKey::Completions(caller.clone()), rate)),
+        CountedAs::Tool(_) | CountedAs::Other => {
+            limits.calls.map(|rate| (RateKey::Caller(caller.clone()), rate))
+        }
+    };
+    let mut rates: Vec<_> = of_caller.into_iter().collect();
+    if let CountedAs::Tool(tool) = call {
+        let ToolRate { calls, per_caller } = policy.rates.of(tool.as_str());
+        let key = || (policy.id.clone(), tool.clone());
+        rates.extend(calls.map(|rate| {
+            let (plugin, tool) = key();
+            (RateKey::Tool(plugin, tool), rate)
+        }));
+        rates.extend(per_caller.map(|rate| {
+            let (plugin, tool) = key();
+            (RateKey::ToolAndCaller(plugin, tool, caller.clone()), rate)
+        }));
+    }
+    rates
+}

@@ -1,0 +1,98 @@
+//! Authentication of operators and monitors: the token, or a client certificate.
+//!
+//! Without either, only this machine can reach the listener, and requests need no credentials.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use axum::extract::ConnectInfo;
+use axum::http::header::AUTHORIZATION;
+use axum::http::request;
+use moongate_auth::{StaticTokens, TokenProblem};
+use moongate_config::{AdminConfig, BearerToken, Secret};
+use moongate_model::caller::Caller;
+use moongate_model::names::Digest;
+use tokio::sync::watch;
+
+use crate::transport::http::auth::bearer;
+use crate::transport::http::client_identity::ClientIdentity;
+use crate::transport::http::failed_tokens::{FAILURE_DELAY, FailedTokens};
+use crate::transport::http::refusal_log::RefusalLog;
+use crate::transport::http::rejection::Rejection;
+
+/// Authenticates requests to the admin listener.
+#[derive(Debug)]
+pub(super) struct AdminAuthenticator {
+    tokens: StaticTokens,
+    /// Without a token, clients need a certificate.
+    accepts_certificates: bool,
+    failed_tokens: FailedTokens,
+    refusals: RefusalLog,
+}
+
+impl AdminAuthenticator {
+    pub(super) fn new(config: &AdminConfig) -> Self {
+        let tokens = StaticTokens::new(&holders(config.token.as_ref()), config.requires_authentication());
+        Self {
+            tokens,
+            accepts_certificates: config.accepts_certificates(),
+            failed_tokens: FailedTokens::default(),
+            refusals: RefusalLog::default(),
+        }
+    }
+
+    /// Replaces the token whenever it changes.
+    pub(super) async fn follow(&self, mut newest: watch::Receiver<Option<Secret>>) {
+        loop {
+            // Requests that are being answered are short, except for reloads, which were authorised when they began.
+            let _ = self.tokens.replace(&holders(newest.borrow_and_update().as_ref()));
+            if newest.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// The owner of the connection of a request with valid credentials.
+    ///
+    /// # Errors
+    /// The credentials are missing or not accepted.
+    pub(super) async fn authenticate(&self, head: &request::Parts) -> Result<Caller, Rejection> {
+        if self.tokens.anonymous().is_some() {
+            return Ok(Caller::LOOPBACK);
+        }
+        let peer = head.extensions.get::<ConnectInfo<SocketAddr>>();
+        let peer = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(peer)| peer.ip());
+        let checked = self.check(head, peer).await;
+        checked.inspect_err(|rejection| self.refusals.record(peer, *rejection))
+    }
+
+    async fn check(&self, head: &request::Parts, peer: IpAddr) -> Result<Caller, Rejection> {
+        let mut given = head.headers.get_all(AUTHORIZATION).iter();
+        let has_token = head.headers.contains_key(AUTHORIZATION);
+        if self.accepts_certificates && (self.tokens.is_empty() || !has_token) {
+            match head.extensions.get::<ClientIdentity>().map(ClientIdentity::authenticate) {
+                Some(Some(_)) => return Ok(Caller::from_address(peer)),
+                Some(None) => return Err(Rejection::ExpiredCertificate),
+                None if self.tokens.is_empty() => return Err(Rejection::MissingCertificate),
+                None => {}
+            }
+        }
+        let (Some(value), None) = (given.next(), given.next()) else { return Err(Rejection::MissingToken) };
+        let Some(token) = bearer(value.as_bytes()) else { return Err(Rejection::MissingToken) };
+        if self.tokens.holder(&Digest::of(token)).is_some() {
+            return Ok(Caller::from_address(peer));
+        }
+        match self.failed_tokens.record(peer.to_canonical(), TokenProblem::Unknown) {
+            None => Err(Rejection::InvalidToken(TokenProblem::Unknown)),
+            Some(wait) => {
+                tokio::time::sleep(FAILURE_DELAY).await;
+                Err(Rejection::TooManyFailedTokens(wait))
+            }
+        }
+    }
+}
+
+fn holders(token: Option<&Secret>) -> Vec<BearerToken> {
+    let holder =
+        |token: &Secret| BearerToken { principal: "admin".into(), token: token.clone(), variable: None };
+    token.map(holder).into_iter().collect()
+}

@@ -1,0 +1,73 @@
+//! Connections without TLS, with a client that sends frames of its own.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use moongate_model::caller::Caller;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
+use tokio::task::JoinHandle;
+
+use super::*;
+use crate::transport::http::connections::ConnectionLimiter;
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+const EMPTY_SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
+
+/// A connection to a router without routes. With a caller, it already had an authenticated request.
+async fn connect(caller: Option<&str>, idle: Duration) -> (DuplexStream, JoinHandle<Duration>) {
+    let limiter = ConnectionLimiter::new(64);
+    let slot = limiter.acquire(IpAddr::V4(Ipv4Addr::LOCALHOST)).await;
+    if let Some(caller) = caller {
+        slot.handle().authenticate(&Caller::Named(caller.into())).unwrap();
+    }
+    let (client, server) = duplex(64 * 1024);
+    let service = StreamService { router: Router::new(), peer: ([127, 0, 0, 1], 1).into(), identity: None };
+    let served = tokio::spawn(async move {
+        let started = Instant::now();
+        let stop = CancellationToken::new();
+        let _ = serve(server, service, &slot, idle, &stop, std::future::pending()).await;
+        started.elapsed()
+    });
+    (client, served)
+}
+
+/// Reads and discards everything.
+fn discard(mut client: DuplexStream) {
+    tokio::spawn(async move {
+        let mut bytes = [0; 4096];
+        while client.read(&mut bytes).await.is_ok_and(|count| count > 0) {}
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_answers_no_ping_is_disconnected() {
+    let (mut client, served) = connect(Some("ann"), Duration::from_secs(620)).await;
+    client.write_all(&[PREFACE, EMPTY_SETTINGS].concat()).await.unwrap();
+    discard(client);
+    let elapsed = served.await.unwrap();
+    assert!(elapsed >= PING_INTERVAL + PING_TIMEOUT && elapsed.as_secs() <= 81, "{elapsed:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn idle_and_half_open_connections_end() {
+    let (mut client, served) = connect(Some("ann"), Duration::from_secs(30)).await;
+    client.write_all(&[PREFACE, EMPTY_SETTINGS].concat()).await.unwrap();
+    discard(client);
+    let elapsed = served.await.unwrap();
+    assert!((30..40).contains(&elapsed.as_secs()), "{elapsed:?}");
+
+    // A head that never ends: HEADERS without END_HEADERS.
+    let headers: &[u8] = &[0, 0, 1, 1, 0, 0, 0, 0, 1, 0x82];
+    for start in [
+        &[][..],
+        &PREFACE[..10],
+        PREFACE,
+        &[PREFACE, EMPTY_SETTINGS].concat(),
+        &[PREFACE, EMPTY_SETTINGS, headers].concat(),
+    ] {
+        let (mut client, served) = connect(None, Duration::from_secs(620)).await;
+        client.write_all(start).await.unwrap();
+        discard(client);
+        let elapsed = served.await.unwrap();
+        assert!(elapsed.as_secs() <= 15, "{elapsed:?} after {start:?}");
+    }
+}
