@@ -40,10 +40,11 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
 /// A bound socket. Connections wait until [`BoundUnixSocket::serve`].
 #[derive(Debug)]
 pub struct BoundUnixSocket {
-    listener: UnixListener,
     path: PathBuf,
-    /// Removes the socket's file at the end. `None` if the service manager does that.
+    /// Removes the socket's file at the end. `None` if the service manager does that. Dropped before the listener: while
+    /// it is open, no other gateway replaces the socket, and no other file has its inode.
     file: Option<SocketFile>,
+    listener: UnixListener,
 }
 
 impl BoundUnixSocket {
@@ -113,8 +114,8 @@ impl BoundUnixSocket {
                 Err(TooManyConnections) => refuse(&stream, &user),
             }
         }
+        drop(file); // before the listener, as above
         drop(listener);
-        drop(file);
         let mut abandoned = 0;
         while let Some(ended) = connections.join_next().await {
             match ended {
