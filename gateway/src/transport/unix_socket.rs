@@ -14,9 +14,10 @@ use moongate_protocol::dispatch::NetworkTransport;
 use moongate_protocol::jsonrpc::{MissingId, write_error};
 use moongate_protocol::mcp::ProtocolError;
 use moongate_protocol::server::{Server, StdioConnection};
+use moongate_system::log_interval::LogInterval;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::transport::http::client_stream::ClientStream;
@@ -95,7 +96,8 @@ impl BoundUnixSocket {
         let limiter = ConnectionLimiter::of_known_callers(unix_socket_connections(limits));
         let mut connections = JoinSet::new();
         let mut count = 0;
-        while let Some((stream, user)) = accept(&listener, &ending.stop_accepting).await {
+        let mut failures = LogInterval::default();
+        while let Some((stream, user)) = accept(&listener, &mut failures, &ending.stop_accepting).await {
             while connections.try_join_next().is_some() {}
             let caller = Caller::User(user.clone());
             match limiter.acquire_for(&caller) {
@@ -128,7 +130,11 @@ impl BoundUnixSocket {
 }
 
 /// The next connection, and the user at its other end. `None` once `stop` is cancelled.
-async fn accept(listener: &UnixListener, stop: &CancellationToken) -> Option<(UnixStream, LocalUser)> {
+async fn accept(
+    listener: &UnixListener,
+    failures: &mut LogInterval,
+    stop: &CancellationToken,
+) -> Option<(UnixStream, LocalUser)> {
     loop {
         let accepted = tokio::select! {
             () = stop.cancelled() => return None,
@@ -137,7 +143,9 @@ async fn accept(listener: &UnixListener, stop: &CancellationToken) -> Option<(Un
         match accepted.and_then(|(stream, _)| Ok((stream.peer_cred()?.uid(), stream))) {
             Ok((uid, stream)) => return Some((stream, LocalUser::new(uid))),
             Err(error) => {
-                tracing::warn!(%error, "can't accept a connection to the Unix socket");
+                if let Some(failed) = failures.record(Instant::now(), 1) {
+                    tracing::warn!(%error, failed, "can't accept a connection to the Unix socket");
+                }
                 tokio::select! {
                     () = stop.cancelled() => return None,
                     () = sleep(ACCEPT_RETRY_DELAY) => {}
