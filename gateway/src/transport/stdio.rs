@@ -6,8 +6,8 @@
 //!
 //! A host that doesn't read gets no time limit, because hosts suspend their servers. Instead, its calls wait while many
 //! bytes are unread, and its messages while twice as many are. The peers of a listener have the limits of callers over
-//! HTTP: their calls are refused meanwhile, incomplete lines count towards the memory for requests, and the stream that
-//! the listener passes has a time limit for writes.
+//! HTTP: their calls are refused meanwhile, lines count towards the memory for requests, and the stream that the
+//! listener passes has a time limit for writes.
 
 use std::io;
 use std::sync::Arc;
@@ -15,13 +15,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use moongate_protocol::jsonrpc::MessageScanner;
 use moongate_protocol::server::{
     DiscardReason, LineReply, MAX_INLINE_BYTES, OutgoingMessage, RequestBodyMemory, Server, StdioConnection,
 };
 use moongate_system::background;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -33,8 +34,8 @@ pub mod fds;
 mod lines;
 mod writer;
 
-use lines::{LineFrame, LineReader};
-use writer::{AnswerSender, BytesWritten};
+use lines::{CLIENT_READ_AHEAD_BYTES, HOST_READ_AHEAD_BYTES, LineFrame, LineReader};
+use writer::{AnswerSender, BytesWritten, CountedAnswers};
 
 /// The maximum length of a line, in bytes, the same as in the TypeScript SDK.
 pub const MAX_LINE_BYTES: usize = 10 * 1024 * 1024;
@@ -125,9 +126,13 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let caller = connection.caller();
+    let (counted, read_ahead) = match handle {
+        Some(_) => (CountedAnswers::All, CLIENT_READ_AHEAD_BYTES),
+        None => (CountedAnswers::Large, HOST_READ_AHEAD_BYTES),
+    };
     // One slot per permit and one for a notification, so that sending an answer never waits.
     let (sender, receiver) =
-        writer::channel(MAX_UNWRITTEN_ANSWERS + 1, server.unread_responses(), caller.clone());
+        writer::channel(MAX_UNWRITTEN_ANSWERS + 1, server.unread_responses(), caller.clone(), counted);
     let memory = handle.as_ref().map(|_| server.body_memory(caller));
     let notifications = tokio::spawn(send_notifications(Arc::clone(&connection), sender.clone()));
     let mut peer = StdioPeer {
@@ -142,9 +147,10 @@ where
         tap: tap.clone(),
         _notifications: AbortOnDropHandle::new(notifications),
     };
-    let mut writer = tokio::spawn(writer::run(receiver, output, Arc::clone(&peer.written), tap));
+    let writing = writer::run(receiver, output, Arc::clone(&peer.written), tap);
+    let mut writer = AbortOnDropHandle::new(tokio::spawn(writing)); // it ends with the connection
     let gone = ending.peer_gone.clone().drop_guard(); // also cancelled if this future is dropped
-    let ended = peer.read(LineReader::new(input, MAX_LINE_BYTES), &mut writer, &ending).await;
+    let ended = peer.read(LineReader::new(input, MAX_LINE_BYTES, read_ahead), &mut writer, &ending).await;
     match ended {
         StdioEnd::Eof | StdioEnd::Closed => drop(gone),
         StdioEnd::Stopped => drop(gone.disarm()),
@@ -159,7 +165,7 @@ struct StdioPeer {
     connection: Arc<StdioConnection>,
     /// The place of the connection in its listener. `None` over stdio.
     handle: Option<ConnectionHandle>,
-    /// The memory of the incomplete line. `None` over stdio, where it isn't counted.
+    /// The memory of the current line. `None` over stdio, where only requests count.
     memory: Option<RequestBodyMemory>,
     permits: Arc<Semaphore>,
     answers: AnswerSender,
@@ -169,7 +175,7 @@ struct StdioPeer {
     _notifications: AbortOnDropHandle<()>,
 }
 
-type WriterTask = JoinHandle<io::Result<()>>;
+type WriterTask = AbortOnDropHandle<io::Result<()>>;
 
 impl StdioPeer {
     /// Handles lines until the input ends or responses are no longer read.
@@ -221,29 +227,52 @@ impl StdioPeer {
 
     /// Handles one line. `None` means that responses are no longer written.
     async fn handle(&mut self, frame: LineFrame) -> Option<()> {
+        let frame = self.counted(frame);
         self.answers.wait_to_read().await;
         if let Some(handle) = &self.handle {
             handle.head_completed();
         }
-        if let Some(memory) = &mut self.memory {
-            memory.release(); // requests reserve theirs when they are read, which is now
-        }
         let reply = match frame {
             LineFrame::Line(line) => {
                 self.tap.received(&line);
-                if line.len() > MAX_INLINE_BYTES {
-                    let (server, connection) = (Arc::clone(&self.server), Arc::clone(&self.connection));
-                    let owner = self.connection.caller();
-                    background::run(owner, move || server.stdio_line(&connection, &line)).await
-                } else {
-                    self.server.stdio_line(&self.connection, &line)
-                }
+                let memory = self.memory.as_mut().map(RequestBodyMemory::take);
+                let (server, connection) = (Arc::clone(&self.server), Arc::clone(&self.connection));
+                let is_large = line.len() > MAX_INLINE_BYTES;
+                let handle = move || match memory {
+                    Some(memory) => server.counted_line(&connection, &line, memory),
+                    None => server.stdio_line(&connection, &line),
+                };
+                if is_large { background::run(self.connection.caller(), handle).await } else { handle() }
             }
             LineFrame::Discarded(outline, reason) => {
                 self.tap.discarded(reason);
                 self.server.discarded_line(&self.connection, outline, reason)
             }
         };
+        self.reply(reply).await
+    }
+
+    /// Counts a complete line, as long as it waits and until it is handled; its requests count until they end. A line
+    /// that doesn't fit is discarded.
+    fn counted(&mut self, frame: LineFrame) -> LineFrame {
+        let Some(memory) = &mut self.memory else { return frame };
+        match frame {
+            LineFrame::Line(line) if memory.grow_to(line.len()).is_err() => {
+                memory.release();
+                let mut scanner = MessageScanner::default();
+                scanner.read(&line);
+                LineFrame::Discarded(scanner.finish(), DiscardReason::NoMemory)
+            }
+            LineFrame::Line(_) => frame,
+            LineFrame::Discarded(..) => {
+                memory.release();
+                frame
+            }
+        }
+    }
+
+    /// Sends the reply to a line, once it is ready. `None` means that responses are no longer written.
+    async fn reply(&mut self, reply: LineReply) -> Option<()> {
         match reply {
             LineReply::None => Some(()),
             LineReply::Ready(text) => {

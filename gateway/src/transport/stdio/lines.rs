@@ -13,11 +13,11 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 /// The size of a read, in bytes: the capacity of a pipe on Linux.
 const READ_BYTES: usize = 64 * 1024;
 
-/// The read-ahead when looking for the end of the input, in bytes: the maximum capacity of a pipe.
-const MAX_READ_AHEAD_BYTES: usize = 1024 * 1024;
+/// The read-ahead for a host, which is alone, in bytes: the maximum capacity of a pipe.
+pub(super) const HOST_READ_AHEAD_BYTES: usize = 1024 * 1024;
 
-/// A buffer that grew larger for one long line isn't kept.
-const MAX_KEPT_BUFFER_BYTES: usize = 1024 * 1024;
+/// The read-ahead for each of many clients, in bytes.
+pub(super) const CLIENT_READ_AHEAD_BYTES: usize = READ_BYTES;
 
 /// A line, or a placeholder for a discarded one.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,14 +37,25 @@ pub(super) struct LineReader<R> {
     searched: usize,
     /// The maximum length of a line, in bytes.
     max: usize,
+    /// The read-ahead when looking for the end of the input, in bytes. A buffer that grew larger for one long line isn't
+    /// kept.
+    read_ahead: usize,
     /// Scans the current line, which is discarded.
     discarding: Option<(MessageScanner, DiscardReason)>,
     has_ended: bool,
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
-    pub(super) fn new(input: R, max: usize) -> Self {
-        Self { input, buffer: BytesMut::new(), searched: 0, max, discarding: None, has_ended: false }
+    pub(super) fn new(input: R, max: usize, read_ahead: usize) -> Self {
+        Self {
+            input,
+            buffer: BytesMut::new(),
+            searched: 0,
+            max,
+            read_ahead,
+            discarding: None,
+            has_ended: false,
+        }
     }
 
     /// The next complete line.
@@ -55,6 +66,9 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             let mut line = self.buffer.split_to(end + 1);
             self.searched = 0;
             line.truncate(end);
+            if line.len() > self.read_ahead {
+                self.buffer = BytesMut::from(&self.buffer[..]); // else it keeps the memory of the line
+            }
             if let Some(frame) = self.frame(line) {
                 return Some(frame);
             }
@@ -68,9 +82,6 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         if self.has_ended {
             return Ok(false);
         }
-        if self.buffer.is_empty() && self.buffer.capacity() > MAX_KEPT_BUFFER_BYTES {
-            self.buffer = BytesMut::new();
-        }
         self.buffer.reserve(READ_BYTES);
         if self.input.read_buf(&mut self.buffer).await? == 0 {
             self.has_ended = true;
@@ -78,13 +89,13 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         Ok(true)
     }
 
-    /// Waits until the input has ended, although lines may still be in the buffer. Reads ahead only as far as a peer
+    /// Waits until the input has ended, although lines may still be in the buffer. For a host, reads ahead as far as one
     /// that has closed its side can have written.
     ///
     /// Cancel-safe.
     pub(super) async fn ended(&mut self) {
         while !self.has_ended {
-            if self.buffer.len() >= MAX_READ_AHEAD_BYTES {
+            if self.buffer.len() >= self.read_ahead {
                 std::future::pending::<()>().await;
             }
             if self.fill().await.is_err() {
@@ -116,7 +127,11 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     pub(super) fn discard(&mut self, reason: DiscardReason) {
         let (scanner, _) = self.discarding.get_or_insert_with(|| (MessageScanner::default(), reason));
         scanner.read(&self.buffer);
-        self.buffer.clear();
+        if self.buffer.capacity() > self.read_ahead {
+            self.buffer = BytesMut::new();
+        } else {
+            self.buffer.clear();
+        }
         self.searched = 0;
     }
 

@@ -34,6 +34,16 @@ pub(super) struct AnswerSender {
     sender: mpsc::Sender<OutgoingAnswer>,
     unread_responses: Arc<UnreadResponses>,
     caller: Caller,
+    counted: CountedAnswers,
+}
+
+/// The messages that count until they are written.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum CountedAnswers {
+    /// Those that aren't small.
+    Large,
+    /// All of them, because the caller can have many connections.
+    All,
 }
 
 /// Receives messages for the writer.
@@ -45,10 +55,11 @@ pub(super) fn channel(
     capacity: usize,
     unread_responses: &Arc<UnreadResponses>,
     caller: Caller,
+    counted: CountedAnswers,
 ) -> (AnswerSender, AnswerReceiver) {
     let (sender, receiver) = mpsc::channel(capacity);
     let unread_responses = Arc::clone(unread_responses);
-    (AnswerSender { sender, unread_responses, caller }, AnswerReceiver(receiver))
+    (AnswerSender { sender, unread_responses, caller, counted }, AnswerReceiver(receiver))
 }
 
 impl AnswerSender {
@@ -58,7 +69,10 @@ impl AnswerSender {
         message: CountedMessage,
         permit: Option<OwnedSemaphorePermit>,
     ) -> Option<()> {
-        let text = message.counted(&self.unread_responses, &self.caller);
+        let text = match self.counted {
+            CountedAnswers::Large => message.counted(&self.unread_responses, &self.caller),
+            CountedAnswers::All => message.always_counted(&self.unread_responses, &self.caller),
+        };
         self.sender.send(OutgoingAnswer { text, permit }).await.ok()
     }
 
