@@ -198,10 +198,11 @@ impl SocketConnection {
                 }
                 ending.time_up.cancel();
             }
-            () = slot.evicted() => ending.stop_accepting.cancel(),
+            // Its place is taken, so it ends at once, even if its client hasn't read the last answers.
+            () = slot.evicted() => return 0,
             () = slot.idle_for(idle_timeout) => {
                 tracing::debug!("closing an idle connection to the Unix socket");
-                ending.stop_accepting.cancel();
+                return 0;
             }
         }
         abandoned(&gateway, served.await.abandoned_calls)

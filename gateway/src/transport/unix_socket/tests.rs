@@ -144,6 +144,35 @@ async fn at_its_limit_a_user_loses_its_quietest_connection() {
     assert_eq!(refused.message().await, None);
 }
 
+#[tokio::test]
+async fn evicted_clients_that_do_not_read_are_disconnected_at_once() {
+    const CLIENTS: usize = 40;
+    /// Connections that one user can have.
+    const OPEN: usize = 7;
+    let limits = UnixSocketLimits { max_connections: 8, ..UnixSocketLimits::default() };
+    let gateway = start(limits).await;
+    // More small answers than the buffer of a socket holds.
+    let ping = json!({ "jsonrpc": "2.0", "id": "x".repeat(960), "method": "ping" });
+    let pings = format!("{ping}\n").repeat(1000);
+    let mut clients = JoinSet::new();
+    for _ in 0..CLIENTS {
+        let mut stream = UnixStream::connect(&gateway.path).await.unwrap();
+        let pings = pings.clone();
+        clients.spawn(async move {
+            // Writing fails once the gateway has closed the connection.
+            while stream.write_all(pings.as_bytes()).await.is_ok() {}
+        });
+    }
+    let closed = async {
+        for _ in 0..CLIENTS - OPEN {
+            clients.join_next().await.unwrap().unwrap();
+        }
+    };
+    timeout(Duration::from_secs(15), closed).await.expect("evicted clients are disconnected");
+    assert_eq!(clients.len(), OPEN);
+    assert!(gateway.fake.server.gauges().unread_bytes > 0, "small answers count, too");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_read_is_disconnected() {
     let gateway = start(UnixSocketLimits::default()).await;
