@@ -10,14 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_auth::{Authenticator, WallClock};
-use moongate_config::{BearerToken, Config, Diagnostic, LoadedConfig, WiderGrantsPolicy};
-use moongate_model::names::Principal;
-use moongate_model::roles::AccessRoles;
+use moongate_config::{Config, Diagnostic, LoadedConfig, WiderGrantsPolicy, protected_paths};
 use moongate_protocol::dispatch::StartupWait;
 use moongate_protocol::mcp::{CacheScope, Identity, ProtocolOptions, RandomnessError, SealingKey};
 use moongate_protocol::server::{Server, ServerOptions};
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -27,16 +23,19 @@ use crate::supervisor::control::AdminCredentials;
 use crate::supervisor::memory_shares::MemoryShares;
 use crate::supervisor::{self, Supervisor};
 use crate::transport::TransportShutdown;
-use crate::transport::http::{BindError, BoundEndpoint, EndpointContext, EndpointHealth};
-use crate::transport::stdio;
+use crate::transport::http::{BindError, BoundEndpoint};
 use crate::transport::stdio::fds::{Restore, StdioStreams};
-use crate::transport::trace::{Tap, Trace, TraceError};
+use crate::transport::trace::{Trace, TraceError};
+use crate::transport::unix_socket::UnixSocketError;
 
 mod admin_listener;
+mod passed_sockets;
 mod signals;
 mod stop;
 mod systemd;
+mod transports;
 
+pub use passed_sockets::{PassedSockets, PassedSocketsError, PassedUnixSocket};
 pub use signals::{ReloadSignal, ShutdownSignals, SystemSignals};
 pub use stop::{AbandonedWork, StopOutcome, StopReason};
 pub use systemd::{ReloadNotifier, SystemdNotifier};
@@ -44,12 +43,17 @@ pub use systemd::{ReloadNotifier, SystemdNotifier};
 use admin_listener::AdminListener;
 use signals::SignalReloader;
 use stop::TransportTasks;
+use transports::{TransportContext, bind_http, bind_unix_socket};
 
 /// Options of an [`App`].
 #[derive(Debug, Default)]
 pub struct AppOptions {
     /// The address of the HTTP endpoint. `None` turns HTTP off.
     pub http: Option<SocketAddr>,
+    /// The path of the Unix socket. `None` turns it off.
+    pub unix_socket: Option<PathBuf>,
+    /// Sockets that the service manager passed, which are served instead of `http` and `unix_socket`.
+    pub passed: PassedSockets,
     /// The address of the admin listener. `None` turns it off.
     pub admin: Option<SocketAddr>,
     /// The streams of a stdio client. `None` turns stdio off.
@@ -69,6 +73,12 @@ pub enum AppStartError {
     /// The address can't be bound.
     #[error(transparent)]
     Bind(#[from] BindError),
+    /// The Unix socket can't be created.
+    #[error(transparent)]
+    UnixSocket(#[from] UnixSocketError),
+    /// A plugin could change the Unix socket.
+    #[error("refusing to serve a Unix socket that a plugin could change")]
+    SocketReachable(Box<Diagnostic>),
     /// The admin listener can't be started.
     #[error(transparent)]
     Admin(#[from] AdminError),
@@ -101,6 +111,7 @@ impl AppStartError {
         match self {
             Self::Trace(error) => Some(error.hint()),
             Self::Bind(error) => Some(error.hint()),
+            Self::UnixSocket(error) => Some(error.hint()),
             Self::Admin(error) => Some(error.hint()),
             Self::Unauthenticated(address) => Some(format!(
                 "set `listen = \"127.0.0.1:{}\"` in `[http]`, or configure tokens or issuers in `[http.auth]` or \
@@ -108,7 +119,7 @@ impl AppStartError {
                 address.port()
             )),
             Self::WeakToken { .. } => Some("generate one with `openssl rand -hex 32`".to_owned()),
-            Self::Supervisor(_) | Self::UnreadableTokens => None,
+            Self::Supervisor(_) | Self::UnreadableTokens | Self::SocketReachable(_) => None,
             Self::SealingKey(_) => Some("set `sealing_key` in `[gateway]`".to_owned()),
         }
     }
@@ -120,6 +131,7 @@ pub struct App {
     supervisor: Arc<Supervisor>,
     server: Arc<Server>,
     address: Option<SocketAddr>,
+    socket_path: Option<PathBuf>,
     admin: Option<AdminListener>,
     /// Cancelled first when the gateway stops.
     draining: CancellationToken,
@@ -139,19 +151,11 @@ impl App {
     /// The trace can't be written, an address can't be bound, the Wasm host can't be started, or a required plugin
     /// can't be loaded.
     pub async fn start(config: &Config, options: AppOptions) -> Result<Self, AppStartError> {
-        let AppOptions { http, admin, stdio, trace, plugins } = options;
+        let AppOptions { http, unix_socket, passed, admin, stdio, trace, plugins } = options;
         let trace = trace.map(|file| open_trace(&file, config)).transpose()?;
-        let bound = match http {
-            Some(address) if config.http.is_open_without_tokens(address) => {
-                return Err(AppStartError::Unauthenticated(address));
-            }
-            Some(_) if config.http.unreadable_tokens > 0 => return Err(AppStartError::UnreadableTokens),
-            Some(address) if let Some(token) = config.http.weak_token(address) => {
-                return Err(AppStartError::WeakToken { address, principal: Arc::clone(&token.principal) });
-            }
-            Some(address) => Some(BoundEndpoint::bind(address).await?),
-            None => None,
-        };
+        let bound = bind_http(config, http, passed.http).await?;
+        let socket = bind_unix_socket(config, unix_socket, passed.unix_socket).await?;
+        let socket_path = socket.as_ref().map(|socket| socket.path().to_owned());
         let address = bound.as_ref().map(BoundEndpoint::address);
         let admin_config = config.admin.clone().unwrap_or_default();
         let credentials = AdminCredentials::new(config.admin.as_ref());
@@ -161,8 +165,13 @@ impl App {
         };
         let admin_address = admin.as_ref().map(AdminListener::address);
         let default_wider_grants = default_wider_grants(stdio.is_some());
-        let checks =
-            ReloadChecks { http: address, admin: admin_address, default_wider_grants, trace: trace.clone() };
+        let checks = ReloadChecks {
+            http: address,
+            unix_socket: socket_path.clone(),
+            admin: admin_address,
+            default_wider_grants,
+            trace: trace.clone(),
+        };
         let plugins = plugins.config_hook(move |loaded| checks.check(loaded));
         let own = [address, admin_address].into_iter().flatten();
         let mut started = config.clone();
@@ -174,36 +183,22 @@ impl App {
         let server = server(config, &supervisor, &metrics)?;
         let ending = TransportShutdown::default();
         let draining = CancellationToken::new();
-        let http = bound.map(|bound| {
-            let server = Arc::clone(&server);
-            let http = config.http.clone();
-            let ending = ending.clone();
-            let trace = trace.clone();
-            let metrics = Arc::clone(&metrics);
-            let ca_file = config.ca_file.clone();
-            let tls = supervisor.tls();
-            let health = EndpointHealth {
-                loaded: supervisor.startup_stages().loaded.clone(),
-                draining: draining.clone(),
-            };
-            let (tokens, supervisor) = (supervisor.tokens(), Arc::clone(&supervisor));
-            tokio::spawn(async move {
-                let authenticator = Authenticator::start(&http, ca_file, WallClock::default()).await;
-                let authenticator = Arc::new(authenticator);
-                let replaced =
-                    replace_tokens(tokens, Arc::clone(&authenticator), Arc::clone(&server), supervisor);
-                let _replacing = AbortOnDropHandle::new(tokio::spawn(replaced));
-                let context = EndpointContext { tls, authenticator, health };
-                bound.serve(server, &http, context, trace, metrics, ending).await
-            })
-        });
+        let context = TransportContext {
+            config,
+            supervisor: &supervisor,
+            server: &server,
+            metrics: &metrics,
+            trace: trace.as_ref(),
+            draining: &draining,
+            ending: &ending,
+        };
+        let http = bound.map(|bound| context.serve_http(bound, socket.is_some()));
+        let socket = socket.map(|bound| context.serve_unix_socket(bound));
         let mut restore = None;
         let stdio = stdio.map(|streams| {
             let StdioStreams { input, output, restore: after } = streams;
             restore = Some(after);
-            warn_without_role(config);
-            let tap = Tap::stdio(trace.as_ref());
-            tokio::spawn(stdio::serve(Arc::clone(&server), input, output, tap, ending.clone()))
+            context.serve_stdio(input, output)
         });
         if let Some(admin) = &admin {
             admin.open(&supervisor, &server, &metrics, &draining);
@@ -212,10 +207,11 @@ impl App {
             supervisor,
             server,
             address,
+            socket_path,
             admin,
             draining,
             ending,
-            transports: TransportTasks::new(http, stdio),
+            transports: TransportTasks::new(http, stdio, socket),
             trace,
             reloading: None,
             _restore: restore,
@@ -234,6 +230,12 @@ impl App {
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.address
+    }
+
+    /// The path of the Unix socket.
+    #[must_use]
+    pub fn socket_path(&self) -> Option<&Path> {
+        self.socket_path.as_deref()
     }
 
     /// The address of the admin listener.
@@ -276,17 +278,6 @@ fn default_wider_grants(serves_stdio: bool) -> WiderGrantsPolicy {
     if serves_stdio { WiderGrantsPolicy::Wait } else { WiderGrantsPolicy::Live }
 }
 
-/// Warns that the client over stdio sees nothing.
-fn warn_without_role(config: &Config) {
-    let condition = |roles: &Arc<AccessRoles>| roles.of(&Principal::Local).is_empty();
-    if config.roles.as_ref().is_some_and(condition) {
-        tracing::warn!(
-            "the client over stdio has no role and sees nothing; to change that, add `{{ caller = \"stdio\" }}` to the \
-             `members` of a role"
-        );
-    }
-}
-
 /// Starts recording messages.
 fn open_trace(file: &Path, config: &Config) -> Result<Trace, TraceError> {
     let trace = Trace::open(file, config)?;
@@ -298,6 +289,8 @@ fn open_trace(file: &Path, config: &Config) -> Result<Trace, TraceError> {
 struct ReloadChecks {
     /// The address of the HTTP endpoint.
     http: Option<SocketAddr>,
+    /// The path of the Unix socket.
+    unix_socket: Option<PathBuf>,
     /// The address of the admin listener.
     admin: Option<SocketAddr>,
     default_wider_grants: WiderGrantsPolicy,
@@ -317,6 +310,9 @@ impl ReloadChecks {
         }
         if let Some(config) = &mut loaded.config {
             config.wider_grants.get_or_insert(self.default_wider_grants);
+        }
+        if let Some(path) = &self.unix_socket {
+            loaded = check_socket(loaded, path);
         }
         match &self.trace {
             Some(trace) => trace.check_config(loaded),
@@ -341,6 +337,13 @@ fn check_tokens(loaded: LoadedConfig, address: SocketAddr) -> LoadedConfig {
     loaded.with_problem(problem)
 }
 
+/// Rejects a configuration with a plugin that could change the Unix socket, whose path the command line may have set.
+fn check_socket(loaded: LoadedConfig, path: &Path) -> LoadedConfig {
+    let plugins = loaded.config.as_ref().map(|config| config.plugins.as_slice()).unwrap_or_default();
+    let problem = protected_paths::check_unix_socket(path, plugins);
+    loaded.with_problem(problem)
+}
+
 /// Rejects a configuration whose credentials aren't enough for the admin listener's address, which the command line may
 /// have set.
 fn check_admin(loaded: LoadedConfig, address: SocketAddr) -> LoadedConfig {
@@ -348,26 +351,6 @@ fn check_admin(loaded: LoadedConfig, address: SocketAddr) -> LoadedConfig {
     let error = config.and_then(|admin| admin::check(address, admin).err());
     let problem = error.map(|error| Diagnostic::error(error.to_string()).with_hint(error.hint()));
     loaded.with_problem(problem)
-}
-
-/// Replaces static tokens whenever they change, and ends everything that callers with revoked tokens have open.
-async fn replace_tokens(
-    mut tokens: watch::Receiver<Vec<BearerToken>>,
-    authenticator: Arc<Authenticator>,
-    server: Arc<Server>,
-    supervisor: Arc<Supervisor>,
-) {
-    loop {
-        let revoked = authenticator.replace_static_tokens(&tokens.borrow_and_update());
-        if !revoked.is_empty() {
-            server.end_sessions(&revoked);
-            // They contain data of their callers. A new token with the same name may have another holder.
-            supervisor.host().drop_idle_instances();
-        }
-        if tokens.changed().await.is_err() {
-            return;
-        }
-    }
 }
 
 /// The MCP server behind all transports.

@@ -10,6 +10,7 @@ use clap::parser::ValueSource;
 use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 use self::error::CommandError;
+use crate::app::{PassedSockets, PassedSocketsError};
 use crate::telemetry::{LogFormat, Verbosity, WarningDestination, set_stderr_format};
 
 mod admin_client;
@@ -19,6 +20,7 @@ mod client;
 mod client_tls;
 mod completions;
 mod configuration;
+mod connect;
 mod error;
 mod mcp_client;
 mod schema_fields;
@@ -165,6 +167,7 @@ enum CliCommand {
     #[command(alias = "init")]
     New(new::New),
     Client(client::Client),
+    Connect(connect::Connect),
     Schema(schema::Schema),
     Completions(completions::Completions),
 }
@@ -209,6 +212,7 @@ impl Cli {
             | CliCommand::Health(_)
             | CliCommand::New(_)
             | CliCommand::Client(_)
+            | CliCommand::Connect(_)
             | CliCommand::Schema(_)
             | CliCommand::Completions(_) => true,
         };
@@ -222,6 +226,7 @@ impl Cli {
             | CliCommand::Health(_)
             | CliCommand::New(_)
             | CliCommand::Client(_)
+            | CliCommand::Connect(_)
             | CliCommand::Schema(_)
             | CliCommand::Completions(_) => false,
         };
@@ -246,6 +251,17 @@ impl Cli {
         }
     }
 
+    /// Takes the sockets that the service manager passed to `serve`. Call this before another thread starts.
+    ///
+    /// # Errors
+    /// A socket can't be used.
+    pub fn take_passed_sockets(&mut self) -> Result<(), PassedSocketsError> {
+        if let CliCommand::Serve(serve) = &mut self.verb {
+            serve.use_sockets(PassedSockets::take()?);
+        }
+        Ok(())
+    }
+
     /// Runs the command and reports its error.
     pub async fn run(self) -> ExitKind {
         let Self { common, verb, is_json } = self;
@@ -259,6 +275,7 @@ impl Cli {
             CliCommand::Health(health) => health.run(&common).await,
             CliCommand::New(new) => new.run(&common),
             CliCommand::Client(client) => client.run(&common),
+            CliCommand::Connect(connect) => connect.run(&common).await,
             CliCommand::Schema(schema) => schema.run().map_err(CommandError::from),
             CliCommand::Completions(completions) => completions.run().map_err(CommandError::from),
         };

@@ -20,10 +20,13 @@ fn main() -> ExitCode {
     if let Some(exit) = compile_if_requested() {
         return exit;
     }
-    let cli = match Cli::read() {
+    let mut cli = match Cli::read() {
         Ok(cli) => cli,
         Err(exit) => return exit.into(),
     };
+    if let Err(error) = cli.take_passed_sockets() {
+        return cli.fail(&error.into(), ExitKind::Failure).into();
+    }
     let _telemetry = match Telemetry::start(cli.log_format(), cli.verbosity(), cli.warning_destination()) {
         Ok(telemetry) => telemetry,
         Err(error) => {

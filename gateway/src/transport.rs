@@ -1,9 +1,11 @@
-//! Transports: stdio and HTTP.
+//! Transports: stdio, HTTP and a Unix socket.
 //!
-//! A transport frames and limits messages; over HTTP, it also authenticates callers. The [`Server`] answers the
+//! A transport frames and limits messages; over HTTP and a Unix socket, it also authenticates callers. The [`Server`] answers the
 //! messages. `app` starts the transports and ends them.
 //!
 //! [`Server`]: moongate_protocol::server::Server
+
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
@@ -12,6 +14,11 @@ mod fake;
 pub mod http;
 pub mod stdio;
 pub mod trace;
+pub mod unix_socket;
+
+/// The time limit for the running calls of a client that has closed its byte stream. Hosts kill a server that takes longer
+/// to exit.
+pub(crate) const GRACE_WITHOUT_CLIENT: Duration = Duration::from_secs(2);
 
 /// The shutdown of a transport. `app` enforces the time limit.
 #[derive(Debug, Clone, Default)]

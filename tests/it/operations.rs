@@ -20,6 +20,8 @@ pub(crate) mod shutdown;
 mod shared_volume;
 #[cfg(unix)]
 mod sighup;
+#[cfg(unix)]
+mod socket_activation;
 mod startup;
 mod status;
 #[cfg(unix)]

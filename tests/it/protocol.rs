@@ -30,4 +30,6 @@ mod static_tokens;
 mod stdio;
 #[cfg(unix)]
 mod tls;
+#[cfg(unix)]
+mod unix_socket;
 mod unreadable_messages;

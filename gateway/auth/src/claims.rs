@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use moongate_config::IssuerConfig;
-use moongate_model::names::{TokenFacts, TokenSubject};
+use moongate_model::names::{LOCAL_USER_PREFIX, TokenFacts, TokenSubject};
 use moongate_model::text::is_hidden;
 use serde_json::{Map, Value};
 
@@ -162,8 +162,10 @@ impl ClaimRules {
         // A subject in place of a missing claim must not look like the claim of another subject.
         let is_substitute = name.is_none() && self.name_claim.is_some();
         let subject = TokenSubject::new(Arc::clone(&self.issuer), subject.into(), name.unwrap_or(subject));
+        // Nor like a user at the other end of a Unix socket.
+        let is_reserved = subject.name().starts_with(LOCAL_USER_PREFIX);
         match self.naming {
-            SubjectNaming::Plain if !is_substitute => subject,
+            SubjectNaming::Plain if !is_substitute && !is_reserved => subject,
             SubjectNaming::Plain | SubjectNaming::Qualified => subject.with_qualified_name(),
         }
     }

@@ -52,6 +52,7 @@ pub use sections::http_tls::{ClientAuthority, ClientCertificatePolicy, TlsConfig
 pub use sections::oauth::{
     IntrospectionConfig, IssuerConfig, KeyLocation, OAuthConfig, ProtectedResource, is_secure_url,
 };
+pub use sections::unix_socket::{UnixSocketConfig, UnixSocketLimits};
 pub use spec::json_schema as schema;
 pub use spec::{keys, reference};
 
@@ -62,6 +63,8 @@ pub struct Config {
     pub file: PathBuf,
     /// The HTTP endpoint.
     pub http: HttpConfig,
+    /// The Unix socket. `None` means that it is off.
+    pub unix_socket: Option<UnixSocketConfig>,
     /// The admin listener. `None` means that it is off.
     pub admin: Option<AdminConfig>,
     /// Settings for noticing changed files.

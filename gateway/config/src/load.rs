@@ -24,6 +24,7 @@ use super::sections::http::read_http;
 use super::sections::plugin::{callers_state_in_memory, read_defaults, read_plugins};
 use super::sections::rates::read_callers;
 use super::sections::roles::{RoleReferences, read_roles};
+use super::sections::unix_socket::read_unix_socket;
 use super::spec::keys::{GATEWAY, ROOT, ValueKind};
 use super::{Config, Secret, protected_paths};
 
@@ -214,6 +215,7 @@ fn read_sections(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>, file: Path
     Config {
         admin: read_admin(reader, root, &http),
         http,
+        unix_socket: read_unix_socket(reader, root),
         watch: read_watch(reader, &gateway),
         callers: read_callers(reader, root),
         wider_grants: read_wider_grants(reader, &gateway),

@@ -244,6 +244,13 @@ pub fn check_trace(file: &Path, all: &[Arc<PluginConfig>]) -> Option<Diagnostic>
     reached_by_any(file, all, Protection::FromReading, |now| format!("the trace, which is {now}"))
 }
 
+/// Reports a plugin that could change the Unix socket at a path that isn't in the configuration. `all` are the plugins that
+/// are or will be in effect.
+#[must_use]
+pub fn check_unix_socket(path: &Path, all: &[Arc<PluginConfig>]) -> Option<Diagnostic> {
+    reached_by_any(path, all, Protection::FromWriting, |now| format!("the Unix socket, which is {now}"))
+}
+
 fn reached_by_any(
     file: &Path,
     all: &[Arc<PluginConfig>],
@@ -297,6 +304,10 @@ fn protected_paths(config: &Config) -> Vec<ProtectedPath> {
             let what = "the authority of client certificates".to_owned();
             all.push(ProtectedPath::new(what, &authority.file, FromWriting));
         }
+    }
+    if let Some(socket) = &config.unix_socket {
+        // Anyone who can change it can make the socket unavailable, or lead clients elsewhere.
+        all.push(ProtectedPath::new("the Unix socket".to_owned(), &socket.path, FromWriting));
     }
     for file in &config.key_files {
         // Anyone who can change it can issue tokens.

@@ -19,6 +19,7 @@ impl Config {
         let Self {
             file: _,
             http,
+            unix_socket,
             admin,
             watch: _,
             callers: _,
@@ -52,6 +53,7 @@ impl Config {
         ]
         .to_vec();
         keys.extend(http.changed_keys(&new.http));
+        keys.push(("unix_socket", *unix_socket != new.unix_socket));
         keys.push(("http.tls", TlsConfig::needs_restart(http.tls.as_ref(), new.http.tls.as_ref())));
         match (admin, &new.admin) {
             (Some(admin), Some(new)) => keys.extend(admin.changed_keys(new)),

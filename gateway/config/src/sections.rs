@@ -11,3 +11,4 @@ pub(crate) mod plugin;
 pub(crate) mod rates;
 pub(crate) mod roles;
 pub(crate) mod settings;
+pub(crate) mod unix_socket;

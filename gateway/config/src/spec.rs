@@ -10,3 +10,4 @@ mod rate_keys;
 mod role_keys;
 pub mod reference;
 mod tls_keys;
+mod unix_socket_keys;

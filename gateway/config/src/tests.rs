@@ -67,6 +67,7 @@ fn reads_every_key() {
     let Config {
         file,
         http,
+        unix_socket,
         admin,
         watch,
         callers,
@@ -90,6 +91,8 @@ fn reads_every_key() {
         source_text: _,
     } = config;
     assert_eq!(admin.unwrap().listen.to_string(), "[::1]:8932");
+    let limits = UnixSocketLimits { max_connections: 9, idle_timeout: Duration::from_secs(60) };
+    assert_eq!(unix_socket, Some(UnixSocketConfig { path: goldens_dir().join("files/mcp.sock"), limits }));
     assert_eq!(watch, WatchConfig { watches_files: false, poll_interval: Duration::from_millis(100) });
     assert_eq!(
         (wider_grants, require_all, stop_grace),
@@ -224,6 +227,7 @@ fn documented_defaults_match_the_code() {
             match key.default {
                 Some(default) => writeln!(out, "{} = {default}", key.name).unwrap(),
                 None if key.name == "source" => writeln!(out, "source = 'files/time.wasm'").unwrap(),
+                None if key.name == "path" => writeln!(out, "path = 'files/mcp.sock'").unwrap(),
                 None => {}
             }
         }
@@ -255,6 +259,7 @@ fn documented_defaults_match_the_code() {
     assert_eq!((documented.require_all, documented.stop_grace), (holding.require_all, holding.stop_grace));
     assert_eq!(documented.startup_wait, holding.startup_wait);
     assert_eq!((documented.admin, holding.admin), (Some(AdminConfig::default()), None));
+    assert_eq!(documented.unix_socket.map(|socket| socket.limits), Some(UnixSocketLimits::default()));
     assert!(documented.plugins[0].is_equivalent_to(&holding.plugins[0]), "{:?}", documented.plugins[0]);
     assert_eq!(holding.plugins[0].limits, Limits::default());
 }

@@ -4,13 +4,13 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use crate::names::{Principal, TokenFacts, TokenSubject};
+use crate::names::{LocalUser, Principal, TokenFacts, TokenSubject};
 
 /// The prefix of an IPv6 address that identifies one peer. A peer usually has all addresses of such a network.
 const PEER_PREFIX: u128 = !0 << 64;
 
-/// The caller that a request counts for: the name or subject of its token, the name in its client certificate or,
-/// without these, its address.
+/// The caller that a request counts for: the name or subject of its token, the name in its client certificate, the
+/// user at the other end of a Unix socket or, without these, its address.
 ///
 /// Rights belong to a [`Principal`], shares of budgets to a caller: all anonymous callers have the same rights, but one
 /// address must not use up what the others need.
@@ -24,6 +24,8 @@ pub enum Caller {
     Subject(Arc<TokenSubject>),
     /// The holder of a client certificate with this name.
     Certificate(Arc<str>),
+    /// A user of this machine, connected to the Unix socket.
+    User(LocalUser),
     /// An anonymous peer at this address. Different loopback addresses are one peer, because a client that connects to
     /// `localhost` may use either family.
     Address(IpAddr),
@@ -41,6 +43,7 @@ impl Caller {
             Principal::Named(name) => Self::Named(Arc::clone(name)),
             Principal::Subject(subject) => Self::Subject(Arc::clone(subject)),
             Principal::Certificate(name) => Self::Certificate(Arc::clone(name)),
+            Principal::User(user) => Self::User(user.clone()),
             Principal::Anonymous => Self::from_address(address),
         }
     }
@@ -53,6 +56,7 @@ impl Caller {
             Self::Named(name) => Principal::Named(Arc::clone(name)),
             Self::Subject(subject) => Principal::Subject(Arc::clone(subject)),
             Self::Certificate(name) => Principal::Certificate(Arc::clone(name)),
+            Self::User(user) => Principal::User(user.clone()),
             Self::Address(_) => Principal::Anonymous,
         }
     }
@@ -81,7 +85,9 @@ impl Caller {
             Self::Subject(subject) => {
                 Self::Subject(Arc::new(TokenSubject::clone(subject).with_facts(TokenFacts::default())))
             }
-            Self::Local | Self::Named(_) | Self::Certificate(_) | Self::Address(_) => self.clone(),
+            Self::Local | Self::Named(_) | Self::Certificate(_) | Self::User(_) | Self::Address(_) => {
+                self.clone()
+            }
         }
     }
 }
@@ -92,6 +98,7 @@ impl fmt::Display for Caller {
             Self::Local => f.write_str("local"),
             Self::Named(name) | Self::Certificate(name) => f.write_str(name),
             Self::Subject(subject) => f.write_str(subject.name()),
+            Self::User(user) => f.write_str(user.name()),
             Self::Address(address) => address.fmt(f),
         }
     }

@@ -239,9 +239,11 @@ impl BudgetState {
             _ if is_shared => self.half(),
             // The process that started the gateway over stdio usually stays its only caller.
             Caller::Local => self.total,
-            Caller::Named(_) | Caller::Subject(_) | Caller::Certificate(_) | Caller::Address(_) => {
-                self.total - self.total / RESERVE_DIVISOR
-            }
+            Caller::Named(_)
+            | Caller::Subject(_)
+            | Caller::Certificate(_)
+            | Caller::User(_)
+            | Caller::Address(_) => self.total - self.total / RESERVE_DIVISOR,
         }
     }
 

@@ -13,8 +13,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::text::{is_hidden, is_hidden_in_uri, quotable};
 
+mod local_user;
 mod token_subject;
 
+pub use local_user::{LOCAL_USER_PREFIX, LocalUser};
 pub use token_subject::{TokenFacts, TokenSubject};
 
 /// The number of hexadecimal digits that identify a shortened public name.
@@ -412,6 +414,8 @@ pub enum Principal {
     /// The holder of a client certificate with this name, which starts with its type, such as `dns:ci.example.com`. No
     /// token's name contains a colon.
     Certificate(Arc<str>),
+    /// A user of this machine, connected to the Unix socket.
+    User(LocalUser),
 }
 
 impl Principal {
@@ -422,6 +426,7 @@ impl Principal {
             Self::Local | Self::Anonymous => None,
             Self::Named(name) | Self::Certificate(name) => Some(name),
             Self::Subject(subject) => Some(subject.name()),
+            Self::User(user) => Some(user.name()),
         }
     }
 
@@ -430,9 +435,15 @@ impl Principal {
     pub fn has_same_facts(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Subject(a), Self::Subject(b)) => Arc::ptr_eq(a, b) || (a == b && a.facts() == b.facts()),
-            (Self::Local | Self::Anonymous | Self::Named(_) | Self::Certificate(_) | Self::Subject(_), _) => {
-                self == other
-            }
+            (
+                Self::Local
+                | Self::Anonymous
+                | Self::Named(_)
+                | Self::Certificate(_)
+                | Self::Subject(_)
+                | Self::User(_),
+                _,
+            ) => self == other,
         }
     }
 }
@@ -444,6 +455,7 @@ impl fmt::Display for Principal {
             Self::Anonymous => f.write_str("anonymous"),
             Self::Named(name) | Self::Certificate(name) => f.write_str(name),
             Self::Subject(subject) => f.write_str(subject.name()),
+            Self::User(user) => f.write_str(user.name()),
         }
     }
 }

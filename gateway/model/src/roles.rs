@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::call_rate::CallerLimits;
-use crate::names::{PluginId, Principal, TokenFacts, TokenSubject};
+use crate::names::{LocalUser, PluginId, Principal, TokenFacts, TokenSubject};
 use crate::uri_form::{comparable_prefix, comparable_uri};
 
 /// All roles of a configuration, in the order of the file.
@@ -59,6 +59,8 @@ pub enum CallerCondition {
     Token(Arc<str>),
     /// The holder of the client certificate with this name, such as `dns:ci.example.com`.
     Certificate(Arc<str>),
+    /// This user of this machine, connected to the Unix socket.
+    User(LocalUser),
     /// Subjects of an OAuth issuer.
     Subject(SubjectCondition),
 }
@@ -248,11 +250,18 @@ impl CallerCondition {
                 true
             }
             (Self::Certificate(wanted), Principal::Certificate(name)) => wanted == name,
+            (Self::User(wanted), Principal::User(user)) => wanted == user,
             (Self::Token(name), Principal::Named(holder)) => name == holder,
             (Self::Subject(condition), Principal::Subject(subject)) => condition.matches(subject),
-            (Self::Stdio | Self::Anonymous | Self::Token(_) | Self::Certificate(_) | Self::Subject(_), _) => {
-                false
-            }
+            (
+                Self::Stdio
+                | Self::Anonymous
+                | Self::Token(_)
+                | Self::Certificate(_)
+                | Self::User(_)
+                | Self::Subject(_),
+                _,
+            ) => false,
         }
     }
 }

@@ -253,7 +253,9 @@ impl Protocol {
     fn cache_scope(&self, principal: &Principal, view: &Catalog) -> CacheScope {
         let is_authenticated = match principal {
             Principal::Local | Principal::Anonymous => false,
-            Principal::Named(_) | Principal::Certificate(_) | Principal::Subject(_) => true,
+            Principal::Named(_) | Principal::Certificate(_) | Principal::Subject(_) | Principal::User(_) => {
+                true
+            }
         };
         if is_authenticated || view.role_names().is_some() { CacheScope::Private } else { self.cache_scope }
     }

@@ -40,7 +40,7 @@ pub use http::{EventStream, HttpAnswer, HttpGet, HttpPost, HttpReply, LegacySseC
 pub use large_messages::MAX_INLINE_BYTES;
 pub use memory_budget::{RequestBodyMemory, TOO_MANY_LARGE_REQUESTS, TooManyLargeRequests};
 pub use response_stream::{OutgoingMessage, ResponseStream, StreamSupport};
-pub use stdio::{LineReply, StdioConnection};
+pub use stdio::{DiscardReason, LineReply, StdioConnection};
 
 use http::LegacySseClients;
 use large_messages::LargeMessageTurns;

@@ -131,12 +131,14 @@ impl UnreadResponses {
                 let wait = self.wait_until(|| !self.is_exceeded(caller));
                 cancel.run_until_cancelled(wait).await.ok_or(CallError::Cancelled)
             }
-            Caller::Named(_) | Caller::Subject(_) | Caller::Certificate(_) | Caller::Address(_)
-                if self.is_exceeded(caller) =>
-            {
-                Err(CallError::Busy(BusyReason::UnreadResponses))
+            Caller::Named(_)
+            | Caller::Subject(_)
+            | Caller::Certificate(_)
+            | Caller::User(_)
+            | Caller::Address(_) => {
+                let is_exceeded = self.is_exceeded(caller);
+                if is_exceeded { Err(CallError::Busy(BusyReason::UnreadResponses)) } else { Ok(()) }
             }
-            Caller::Named(_) | Caller::Subject(_) | Caller::Certificate(_) | Caller::Address(_) => Ok(()),
         }
     }
 }

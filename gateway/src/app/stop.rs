@@ -11,12 +11,9 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{sleep, timeout};
 
 use crate::app::App;
+use crate::transport::GRACE_WITHOUT_CLIENT;
 use crate::transport::stdio::StdioOutcome;
 use moongate_host::HostGauges;
-
-/// The time limit for running calls after the stdio client has disconnected. Clients kill a server that takes longer to
-/// exit.
-const GRACE_WITHOUT_CLIENT: Duration = Duration::from_secs(2);
 
 /// The time limit for cancelled calls to clean up.
 const CLEANUP_TIMEOUT: Duration = Duration::from_millis(500);
@@ -88,13 +85,18 @@ enum WaitOutcome {
 pub(super) struct TransportTasks {
     http: Option<JoinHandle<usize>>,
     stdio: Option<JoinHandle<StdioOutcome>>,
+    unix_socket: Option<JoinHandle<usize>>,
     /// Requests dropped by transports that have ended.
     dropped_requests: usize,
 }
 
 impl TransportTasks {
-    pub(super) fn new(http: Option<JoinHandle<usize>>, stdio: Option<JoinHandle<StdioOutcome>>) -> Self {
-        Self { http, stdio, dropped_requests: 0 }
+    pub(super) fn new(
+        http: Option<JoinHandle<usize>>,
+        stdio: Option<JoinHandle<StdioOutcome>>,
+        unix_socket: Option<JoinHandle<usize>>,
+    ) -> Self {
+        Self { http, stdio, unix_socket, dropped_requests: 0 }
     }
 
     pub(super) fn has_stdio(&self) -> bool {
@@ -106,6 +108,10 @@ impl TransportTasks {
         if let Some(http) = &mut self.http {
             self.dropped_requests += result_of(http.await).unwrap_or(0);
             self.http = None;
+        }
+        if let Some(socket) = &mut self.unix_socket {
+            self.dropped_requests += result_of(socket.await).unwrap_or(0);
+            self.unix_socket = None;
         }
         if let Some(stdio) = &mut self.stdio {
             if let Some(StdioOutcome { end: ended, abandoned_calls: abandoned }) = result_of(stdio.await) {
@@ -121,6 +127,7 @@ impl Drop for TransportTasks {
     fn drop(&mut self) {
         self.http.iter().for_each(JoinHandle::abort);
         self.stdio.iter().for_each(JoinHandle::abort);
+        self.unix_socket.iter().for_each(JoinHandle::abort);
     }
 }
 

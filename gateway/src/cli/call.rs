@@ -20,10 +20,12 @@ use self::rounds::{CallEnd, OpenQuestions};
 use self::typed_answers::TypedAnswers;
 use crate::cli::client_tls::ClientTlsOptions;
 use crate::cli::error::{CommandError, CommandResult};
-use crate::cli::mcp_client::{McpClient, McpClientError};
+use crate::cli::mcp_client::{McpClient, McpClientError, socket_url};
+use crate::cli::serve::socket_path;
 use crate::cli::stderr::StderrMessages;
 use crate::cli::{CommonOptions, ExitKind, OutputFormat, configuration, print};
 use crate::supervisor::{Supervisor, SupervisorOptions};
+use crate::transport::unix_socket::ADDRESS_PREFIX;
 
 mod result;
 mod arguments;
@@ -49,6 +51,7 @@ Examples:
   moongate call fetch url=https://example.com --explain
   moongate call --plugin ./hello.wasm greet name=Ada
   moongate call --url http://127.0.0.1:8931/mcp time_get_current_time timezone=UTC
+  moongate call --url unix:/run/moongate/mcp.sock time_get_current_time timezone=UTC
   moongate call notes_clear --answer sure.sure=true
 
 Without TOOL, the command lists the tools. If a tool asks questions, the command prints them with the options that answer \
@@ -69,7 +72,7 @@ pub(super) struct Call {
     /// Call a tool of this component without a configuration; the component has no grants, but can ask you questions
     #[arg(long, value_name = "FILE")]
     plugin: Option<PathBuf>,
-    /// Call a tool of the running gateway at this endpoint
+    /// Call a tool of the running gateway at this endpoint: an address of http or https, or unix:PATH
     #[arg(long, value_name = "URL", value_parser = endpoint, conflicts_with_all = ["plugin", "explain"])]
     url: Option<Url>,
     /// Give up after this many seconds without data from --url
@@ -93,8 +96,11 @@ pub(super) struct Call {
     format: OutputFormat,
 }
 
-/// Parses the URL of a gateway's endpoint.
+/// Parses the URL of a gateway's endpoint, or the address of its Unix socket.
 pub(super) fn endpoint(text: &str) -> Result<Url, String> {
+    if text.starts_with(ADDRESS_PREFIX) {
+        return socket_url(&socket_path(text)?).ok_or_else(|| "the path isn't UTF-8".to_owned());
+    }
     let url = Url::parse(text).ok().filter(|url| ["http", "https"].contains(&url.scheme()) && url.has_host());
     let url = url.ok_or("expected a complete URL, such as http://127.0.0.1:8931/mcp")?;
     // A password would be visible in messages, in the process list and in the shell's history.

@@ -33,6 +33,7 @@ Examples:
   moongate list tools --format json
   moongate list plugins
   moongate list tools --url http://127.0.0.1:8931/mcp
+  moongate list tools --url unix:/run/moongate/mcp.sock
   moongate list --as ci
   moongate list tools --as 'https://auth.example.com ann' --scope notes:write
 

@@ -3,7 +3,7 @@
 //! It uses the newest revision, which needs no session.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -22,6 +22,8 @@ use moongate_config::ListenerKind;
 use moongate_model::json::Json;
 use moongate_protocol::catalog::header_arguments;
 use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::UnixStream;
 use tokio::time::timeout;
 use url::{Host, Url};
 
@@ -30,6 +32,7 @@ use crate::cli::client_tls::ClientTlsOptions;
 use crate::cli::{configuration, print, version};
 use crate::transport::http::MCP_PATH;
 use crate::transport::http::tls::PLAIN_HTTP_ANSWER;
+use crate::transport::unix_socket::ADDRESS_PREFIX;
 
 /// The protocol revision, which is sent with every request.
 const PROTOCOL_REVISION: &str = "2026-07-28";
@@ -65,7 +68,7 @@ pub(super) enum McpClientError {
 /// A client of the gateway at an endpoint.
 pub(super) struct McpClient {
     endpoint: Url,
-    transport: HttpTransport,
+    transport: ClientTransport,
     token: Option<HeaderValue>,
     /// The time limit without data.
     read_timeout: Duration,
@@ -73,10 +76,26 @@ pub(super) struct McpClient {
     capabilities: Value,
 }
 
+/// The way to the gateway.
+enum ClientTransport {
+    Http(HttpTransport),
+    /// The Unix socket at this path.
+    Socket(PathBuf),
+}
+
 /// The HTTP client. Without TLS, it also works on machines that have no CA certificates.
 enum HttpTransport {
     Plain(Client<HttpConnector, Full<Bytes>>),
     Tls(Client<HttpsConnector<HttpConnector>, Full<Bytes>>),
+}
+
+impl ClientTransport {
+    fn to(endpoint: &Url, config: Option<&Path>, tls: &ClientTlsOptions) -> Result<Self> {
+        match path_of_socket(endpoint) {
+            Some(path) => Ok(Self::Socket(path)),
+            None => HttpTransport::to(endpoint, config, tls).map(Self::Http),
+        }
+    }
 }
 
 impl HttpTransport {
@@ -126,7 +145,7 @@ impl McpClient {
                 value.set_sensitive(true);
                 value
             });
-        let transport = HttpTransport::to(&endpoint, config, tls)?;
+        let transport = ClientTransport::to(&endpoint, config, tls)?;
         Ok(Self { transport, endpoint, token, read_timeout, capabilities })
     }
 
@@ -211,6 +230,10 @@ impl McpClient {
             "io.modelcontextprotocol/clientInfo": { "name": CLIENT_NAME, "version": version::GATEWAY_VERSION },
         });
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": parameters });
+        let transport = match &self.transport {
+            ClientTransport::Http(transport) => transport,
+            ClientTransport::Socket(path) => return self.request_over_socket(path, &body).await,
+        };
         let mut request = Request::post(self.endpoint.as_str())
             .header(ACCEPT, "application/json, text/event-stream")
             .header(CONTENT_TYPE, "application/json")
@@ -228,7 +251,7 @@ impl McpClient {
         let request = request.body(Full::from(body.to_string())).map_err(|_| {
             McpClientError::Rejected(format!("invalid tool name `{}`", name.unwrap_or_default()))
         })?;
-        let response = self.with_timeout(self.transport.send(request)).await?;
+        let response = self.with_timeout(transport.send(request)).await?;
         let response = response.map_err(|error| self.unreachable(&error))?;
         let status = response.status();
         let mut body = Limited::new(response.into_body(), MAX_RESPONSE_BYTES);
@@ -239,6 +262,25 @@ impl McpClient {
             }
         }
         self.result(status, &String::from_utf8_lossy(&whole))
+    }
+
+    /// Sends one request over the Unix socket and returns its result.
+    async fn request_over_socket(&self, path: &Path, body: &Value) -> Result<Value, McpClientError> {
+        let failed = |error: io::Error| self.unreachable(&error);
+        let stream = self.with_timeout(UnixStream::connect(path)).await?.map_err(failed)?;
+        let (input, mut output) = stream.into_split();
+        let request = format!("{body}\n");
+        self.with_timeout(output.write_all(request.as_bytes())).await?.map_err(failed)?;
+        let mut lines = BufReader::new(input.take(MAX_RESPONSE_BYTES as u64)).lines();
+        loop {
+            let closed = || failed(io::ErrorKind::UnexpectedEof.into());
+            let line = self.with_timeout(lines.next_line()).await?.map_err(failed)?.ok_or_else(closed)?;
+            let message: Value = serde_json::from_str(&line).unwrap_or_default();
+            // An error without an id is about the connection.
+            if message["id"] == 1 || message["id"].is_null() && message["error"].is_object() {
+                return self.result(StatusCode::OK, &line);
+            }
+        }
     }
 
     /// Waits for data, up to the time limit.
@@ -298,6 +340,18 @@ impl McpClient {
             ))),
         }
     }
+}
+
+/// The address of a Unix socket as a URL, such as `unix:/run/moongate/mcp.sock`. `None` if it isn't an absolute path.
+pub(super) fn socket_url(path: &Path) -> Option<Url> {
+    let file = Url::from_file_path(path).ok()?;
+    Url::parse(&format!("{ADDRESS_PREFIX}{}", file.path())).ok()
+}
+
+/// The path of the Unix socket at this URL. `None` if it is an address of HTTP.
+fn path_of_socket(url: &Url) -> Option<PathBuf> {
+    let path = url.as_str().strip_prefix(ADDRESS_PREFIX)?;
+    Url::parse(&format!("file://{path}")).ok()?.to_file_path().ok()
 }
 
 /// True if the text is a whole header value instead of a token.

@@ -1,7 +1,7 @@
 //! `serve`: runs the gateway until a signal arrives or its host exits.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context as _, Result};
@@ -12,7 +12,8 @@ use tokio::time::timeout;
 
 use crate::admin::AdminError;
 use crate::app::{
-    App, AppOptions, AppStartError, ShutdownSignals, StopOutcome, StopReason, SystemSignals, SystemdNotifier,
+    App, AppOptions, AppStartError, PassedSockets, ShutdownSignals, StopOutcome, StopReason, SystemSignals,
+    SystemdNotifier,
 };
 use crate::cli::stderr::StderrMessages;
 use crate::cli::{CommonOptions, ExitKind, check, configuration, print, version};
@@ -20,6 +21,7 @@ use crate::supervisor::{self, CatalogTotals};
 use crate::transport::http::MCP_PATH;
 use crate::transport::stdio::fds::StdioStreams;
 use crate::transport::trace::TraceError;
+use crate::transport::unix_socket::ADDRESS_PREFIX;
 
 mod compile_progress;
 mod example;
@@ -27,12 +29,13 @@ mod example;
 use compile_progress::CompileProgress;
 use example::example;
 
-/// Serve the plugins over HTTP, or with --stdio to the host that started the process
+/// Serve the plugins over HTTP and a Unix socket, or with --stdio to the host that started the process
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   moongate serve                           serve HTTP at `listen` in `[http]`
   moongate serve --http 127.0.0.1:8080     serve HTTP at this address
+  moongate serve --listen unix:mcp.sock    serve a Unix socket
   moongate serve --stdio                   serve a host such as Claude Desktop
   moongate serve --stdio --http            serve both
   moongate serve --stdio --trace t.jsonl   serve a host, and record all messages")]
@@ -41,25 +44,56 @@ pub(super) struct Serve {
     #[arg(long)]
     stdio: bool,
     /// Serve MCP over HTTP at ADDR: `IP:PORT`, or a port on 127.0.0.1 [default: `listen` in `[http]`]. On by default
-    /// without --stdio
+    /// without --stdio and --listen
     #[arg(long, value_name = "ADDR", num_args = 0..=1, value_parser = address)]
     http: Option<Option<SocketAddr>>,
+    /// Serve MCP over the Unix socket at unix:PATH, one message per line [default: `path` in `[unix_socket]`]. On by
+    /// default if `[unix_socket]` is configured and MCP is served over HTTP
+    #[arg(long, value_name = "unix:PATH", num_args = 0..=1, value_parser = socket_path)]
+    listen: Option<Option<PathBuf>>,
     /// Serve health, metrics, status and reload requests at ADDR [default: `listen` in `[admin]`]. An address that
     /// other machines can reach needs a token or client certificates in `[admin]`. On by default if `[admin]` is
-    /// configured and MCP is served over HTTP
+    /// configured and MCP is served over HTTP or a Unix socket
     #[arg(long, value_name = "ADDR", num_args = 0..=1, value_parser = address)]
     admin: Option<Option<SocketAddr>>,
     /// Record every message in FILE, one JSON object per line, with time, direction, client and request id.
     /// Configured secrets are redacted; other content isn't
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// The sockets that the service manager passed.
+    #[arg(skip)]
+    passed: PassedSockets,
 }
 
 /// The addresses to listen on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct ListenAddresses {
     http: Option<SocketAddr>,
+    unix_socket: Option<PathBuf>,
     admin: Option<SocketAddr>,
+}
+
+/// The reason that the addresses can't be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AddressProblem {
+    /// Two listeners would share this address.
+    Shared(SocketAddr),
+    /// The Unix socket has no path.
+    NoSocketPath,
+    /// The service manager passes a socket instead of the one that this option names.
+    Passed(&'static str),
+}
+
+/// Parses the address of a Unix socket, `unix:PATH`. The path is relative to the current directory.
+pub(super) fn socket_path(text: &str) -> Result<PathBuf, String> {
+    match text.strip_prefix(ADDRESS_PREFIX).map(|path| path.strip_prefix("//").unwrap_or(path)) {
+        Some(path) if !path.is_empty() => {
+            std::path::absolute(Path::new(path)).map_err(|error| error.to_string())
+        }
+        Some(_) => Err("the path is missing after `unix:`".to_owned()),
+        None if address(text).is_ok() => Err("use `--http` for an IP address and a port".to_owned()),
+        None => Err("expected `unix:` and a path, such as unix:/run/moongate/mcp.sock".to_owned()),
+    }
 }
 
 /// Parses `IP:PORT`, or a port on 127.0.0.1.
@@ -74,7 +108,12 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 impl Serve {
-    pub(super) async fn run(self, common: &CommonOptions) -> Result<ExitKind> {
+    /// Serves these sockets instead of listening itself.
+    pub(super) fn use_sockets(&mut self, passed: PassedSockets) {
+        self.passed = passed;
+    }
+
+    pub(super) async fn run(mut self, common: &CommonOptions) -> Result<ExitKind> {
         let since = SystemTime::now();
         let loaded = configuration::read(common.config.as_deref());
         let loaded = if self.serves_http() { loaded.require_http() } else { loaded };
@@ -85,9 +124,8 @@ impl Serve {
         };
         let addresses = match self.addresses(&config) {
             Ok(addresses) => addresses,
-            Err(same) => {
-                let error = format!("MCP and the admin listener can't both listen on {same}");
-                print::error(&error, Some("use another port for one of them"));
+            Err(problem) => {
+                problem.print();
                 return Ok(ExitKind::Usage);
             }
         };
@@ -95,10 +133,12 @@ impl Serve {
             SystemSignals::listen().context("can't handle signals")?;
         let service = SystemdNotifier::find();
         service.loading(config.plugins.len()).await;
-        let ListenAddresses { http, admin } = addresses;
+        let ListenAddresses { http, unix_socket, admin } = addresses;
         let plugins = supervisor::SupervisorOptions::watching(files, since);
         let trace = self.trace.clone();
-        let options = AppOptions { http, admin, stdio: self.stdio.then(StdioStreams::open), trace, plugins };
+        let stdio = self.stdio.then(StdioStreams::open);
+        let passed = std::mem::take(&mut self.passed);
+        let options = AppOptions { http, unix_socket, passed, admin, stdio, trace, plugins };
         let started = tokio::select! {
             started = App::start(&config, options) => started,
             signal = stops.next() => {
@@ -142,29 +182,42 @@ impl Serve {
 
     /// True if MCP is served over HTTP.
     fn serves_http(&self) -> bool {
-        self.http.is_some() || !self.stdio
+        let is_default = !self.stdio && self.listen.is_none() && self.passed.is_empty();
+        self.http.is_some() || self.passed.http.is_some() || is_default
     }
 
-    /// The addresses to listen on, or the one that two listeners share. With stdio only, no port is opened by default,
-    /// because many such processes can use the same configuration.
-    fn addresses(&self, config: &Config) -> Result<ListenAddresses, SocketAddr> {
-        let http = self.serves_http().then(|| self.http.flatten().unwrap_or(config.http.listen));
+    /// The addresses to listen on. With stdio only, none is used by default, because many such processes can use the same
+    /// configuration. Sockets that the service manager passes replace the defaults.
+    fn addresses(&self, config: &Config) -> Result<ListenAddresses, AddressProblem> {
+        let PassedSockets { http: passed_http, unix_socket: passed_socket } = &self.passed;
+        let http = match (passed_http, self.http) {
+            (Some(_), Some(Some(_))) => return Err(AddressProblem::Passed("--http")),
+            (Some(listener), _) => listener.local_addr().ok(),
+            (None, typed) => self.serves_http().then(|| typed.flatten().unwrap_or(config.http.listen)),
+        };
+        let configured = config.unix_socket.as_ref().map(|socket| socket.path.clone());
+        let unix_socket = match (passed_socket, &self.listen) {
+            (Some(_), Some(Some(_))) => return Err(AddressProblem::Passed("--listen")),
+            (Some(socket), _) => Some(socket.path.clone()),
+            (None, Some(path)) => Some(path.clone().or(configured).ok_or(AddressProblem::NoSocketPath)?),
+            (None, None) => configured.filter(|_| http.is_some() && self.passed.is_empty()),
+        };
         let admin = match (self.admin, config.admin.clone()) {
             (Some(Some(listen)), configured) => {
                 Some(AdminConfig { listen, ..configured.unwrap_or_default() })
             }
             (Some(None), configured) => Some(configured.unwrap_or_default()),
-            (None, configured) => configured.filter(|_| http.is_some()),
+            (None, configured) => configured.filter(|_| http.is_some() || unix_socket.is_some()),
         };
         if let (Some(http), Some(admin)) = (http, &admin)
             && admin.collides_with(http)
         {
-            return Err(admin.listen);
+            return Err(AddressProblem::Shared(admin.listen));
         }
-        Ok(ListenAddresses { http, admin: admin.map(|admin| admin.listen) })
+        Ok(ListenAddresses { http, unix_socket, admin: admin.map(|admin| admin.listen) })
     }
 
-    /// The banner, in at most six lines.
+    /// The banner, in at most seven lines.
     fn banner(&self, config: &Config, app: &App) -> StderrMessages {
         let file = config.file.to_string_lossy();
         let mut lines = vec![
@@ -180,6 +233,11 @@ impl Serve {
             let url = format!("{}://{address}{MCP_PATH}", config.http.scheme());
             lines.push(format!("endpoint  {url}"));
             members.insert("endpoint".to_owned(), json!(url));
+        }
+        if let Some(path) = app.socket_path() {
+            let socket = format!("{ADDRESS_PREFIX}{}", path.to_string_lossy());
+            lines.push(format!("endpoint  {}", print::inline(&socket)));
+            members.insert("unix_socket".to_owned(), json!(socket));
         }
         if self.stdio {
             lines.push("endpoint  stdio".to_owned());
@@ -227,6 +285,8 @@ async fn loaded_while_connected(app: &App, config: &Config) -> Result<(), AppSta
 fn answers_meanwhile(app: &App, config: &Config) -> String {
     let scheme = config.http.scheme();
     let endpoint = app.address().map(|address| format!(" at {scheme}://{address}{MCP_PATH}"));
+    let socket = app.socket_path().map(|path| format!(" at {ADDRESS_PREFIX}{}", path.to_string_lossy()));
+    let endpoint = endpoint.or(socket);
     let admin = app.admin_address();
     let admin = admin.map(|address| format!("; admin listener at {}://{address}", admin_scheme(config)));
     let (endpoint, admin) = (endpoint.unwrap_or_default(), admin.unwrap_or_default());
@@ -271,6 +331,25 @@ async fn run_until_shutdown(app: App, stops: &mut ShutdownSignals, service: Syst
     service.finish().await;
 }
 
+impl AddressProblem {
+    fn print(self) {
+        match self {
+            Self::Shared(address) => {
+                let error = format!("MCP and the admin listener can't both listen on {address}");
+                print::error(&error, Some("use another port for one of them"));
+            }
+            Self::NoSocketPath => {
+                let hint = "write `--listen unix:PATH`, or set `path` in `[unix_socket]`";
+                print::error("the Unix socket has no path", Some(hint));
+            }
+            Self::Passed(option) => {
+                let error = format!("the service manager passes a socket instead of the one in `{option}`");
+                print::error(&error, Some("remove the option, or the socket from the unit"));
+            }
+        }
+    }
+}
+
 /// Prints the error that keeps the gateway from starting; returns the exit code.
 fn start_error(error: &AppStartError, mut problems: Vec<Diagnostic>, source: &ConfigSource) -> ExitKind {
     let exit = match error {
@@ -282,6 +361,10 @@ fn start_error(error: &AppStartError, mut problems: Vec<Diagnostic>, source: &Co
             ExitKind::Configuration
         }
         AppStartError::Trace(TraceError::PluginHasAccess(problem)) => {
+            problems.push((**problem).clone());
+            ExitKind::Configuration
+        }
+        AppStartError::SocketReachable(problem) => {
             problems.push((**problem).clone());
             ExitKind::Configuration
         }
@@ -301,6 +384,7 @@ fn start_error(error: &AppStartError, mut problems: Vec<Diagnostic>, source: &Co
             | TraceError::OtherUsersHaveAccess { .. },
         )
         | AppStartError::Bind(_)
+        | AppStartError::UnixSocket(_)
         | AppStartError::Admin(AdminError::Bind(_))
         | AppStartError::Supervisor(supervisor::SupervisorStartError::Host(_))
         | AppStartError::SealingKey(_) => ExitKind::Failure,

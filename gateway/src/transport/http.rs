@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::routing::any;
 use moongate_auth::Authenticator;
-use moongate_config::{HttpConfig, TlsConfig};
+use moongate_config::{HttpConfig, TlsConfig, UnixSocketLimits};
 use moongate_protocol::server::Server;
 use tokio::sync::watch;
 
@@ -18,7 +18,7 @@ pub(crate) mod accept;
 pub(crate) mod auth;
 pub(crate) mod body;
 pub(crate) mod client_identity;
-mod client_stream;
+pub(in crate::transport) mod client_stream;
 pub(crate) mod connections;
 mod endpoint;
 pub(crate) mod failed_tokens;
@@ -41,6 +41,9 @@ use tls::ListenerTls;
 
 /// The path of the MCP endpoint.
 pub const MCP_PATH: &str = "/mcp";
+
+/// The minimum number of connections to the Unix socket.
+const MIN_SOCKET_CONNECTIONS: usize = 8;
 
 /// The number of files that the gateway opens itself, with some in reserve.
 const OWN_FILES: usize = 32;
@@ -67,10 +70,18 @@ pub(crate) fn reserved_files() -> usize {
     usize::try_from(moongate_host::reserved_files()).unwrap_or(usize::MAX)
 }
 
+/// The maximum number of connections to the Unix socket: as configured, but not more than a quarter of those that the limit
+/// on open files allows.
+pub(crate) fn unix_socket_connections(limits: UnixSocketLimits) -> usize {
+    (limits.max_connections as usize)
+        .min(connections_within(reserved_files()) / 4)
+        .max(MIN_SOCKET_CONNECTIONS)
+}
+
 /// The maximum number of connections to the MCP endpoint: as configured, but not more than the limit on open files
-/// allows.
-fn max_connections(config: &HttpConfig) -> usize {
-    let most = connections_within(reserved_files());
+/// allows, with those to the Unix socket.
+fn max_connections(config: &HttpConfig, socket_connections: usize) -> usize {
+    let most = connections_within(reserved_files()).saturating_sub(socket_connections);
     match config.max_connections.map(|configured| configured as usize) {
         Some(configured) if configured > most => {
             tracing::warn!(
@@ -94,6 +105,8 @@ pub struct EndpointContext {
     pub authenticator: Arc<Authenticator>,
     /// The state for health probes.
     pub health: EndpointHealth,
+    /// The maximum number of connections to the Unix socket, which are subtracted from those of the endpoint.
+    pub socket_connections: usize,
 }
 
 /// A bound address. Connections wait until [`BoundEndpoint::serve`].
@@ -107,6 +120,14 @@ impl BoundEndpoint {
     /// The address is in use, isn't an address of this machine, or isn't permitted.
     pub async fn bind(address: SocketAddr) -> Result<Self, BindError> {
         HttpListener::bind(address, ListenerPurpose::Mcp).await.map(Self)
+    }
+
+    /// A socket that already listens.
+    ///
+    /// # Errors
+    /// The socket can't be used.
+    pub fn from_listener(listener: std::net::TcpListener) -> Result<Self, BindError> {
+        HttpListener::from_listener(listener, ListenerPurpose::Mcp).map(Self)
     }
 
     /// The address, with the actual port.
@@ -126,7 +147,7 @@ impl BoundEndpoint {
         metrics: Arc<Metrics>,
         ending: TransportShutdown,
     ) -> usize {
-        let EndpointContext { tls, authenticator, health } = context;
+        let EndpointContext { tls, authenticator, health, socket_connections } = context;
         let endpoint =
             Arc::new(Endpoint::new(server, config, authenticator, health, self.address(), trace, metrics));
         let mut router = Router::new();
@@ -147,7 +168,10 @@ impl BoundEndpoint {
         }
         let router = router.fallback(endpoint::not_found).with_state(endpoint);
         let TransportShutdown { stop_accepting: stop, time_up: over, .. } = ending;
-        let limits = ListenerLimits { connections: max_connections(config), idle: config.idle_timeout };
+        let limits = ListenerLimits {
+            connections: max_connections(config, socket_connections),
+            idle: config.idle_timeout,
+        };
         let tls = ListenerTls::new(tls, ListenerPurpose::Mcp);
         self.0.serve(router, tls, limits, stop, over.cancelled_owned()).await
     }

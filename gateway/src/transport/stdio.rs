@@ -1,11 +1,13 @@
-//! MCP over stdio: one JSON-RPC message per line.
+//! MCP over stdio and other byte streams: one JSON-RPC message per line.
 //!
 //! Lines are passed to the [`Server`] in order of arrival. Calls run concurrently with reading, so that a call never
 //! delays the line that cancels it. Responses that are ready at the same time are sent in one write. [`serve`] works
 //! with any pair of streams; [`fds`] opens those of the process.
 //!
-//! A peer that doesn't read gets no time limit, because hosts suspend their servers. Instead, its calls wait while many
-//! bytes are unread, and its messages while twice as many are.
+//! A host that doesn't read gets no time limit, because hosts suspend their servers. Instead, its calls wait while many
+//! bytes are unread, and its messages while twice as many are. The peers of a listener have the limits of callers over
+//! HTTP: their calls are refused meanwhile, lines count towards the memory for requests, and the stream that the
+//! listener passes has a time limit for writes.
 
 use std::io;
 use std::sync::Arc;
@@ -13,24 +15,27 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use moongate_model::caller::Caller;
-use moongate_protocol::server::{LineReply, MAX_INLINE_BYTES, OutgoingMessage, Server, StdioConnection};
+use moongate_protocol::jsonrpc::MessageScanner;
+use moongate_protocol::server::{
+    DiscardReason, LineReply, MAX_INLINE_BYTES, OutgoingMessage, RequestBodyMemory, Server, StdioConnection,
+};
 use moongate_system::background;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::transport::TransportShutdown;
+use crate::transport::http::connections::ConnectionHandle;
 use crate::transport::trace::Tap;
 
 pub mod fds;
 mod lines;
 mod writer;
 
-use lines::{LineFrame, LineReader};
-use writer::{AnswerSender, BytesWritten};
+use lines::{CLIENT_READ_AHEAD_BYTES, HOST_READ_AHEAD_BYTES, LineFrame, LineReader};
+use writer::{AnswerSender, BytesWritten, CountedAnswers};
 
 /// The maximum length of a line, in bytes, the same as in the TypeScript SDK.
 pub const MAX_LINE_BYTES: usize = 10 * 1024 * 1024;
@@ -81,8 +86,17 @@ pub struct StdioOutcome {
     pub abandoned_calls: usize,
 }
 
-/// Serves one peer until it closes a side or the gateway stops. Running calls continue until the time is up. `tap`
-/// records every message.
+/// The peer of a byte stream.
+#[derive(Debug)]
+pub(in crate::transport) struct StreamPeer {
+    /// Its session and its running requests.
+    pub(in crate::transport) connection: Arc<StdioConnection>,
+    /// Its place among the connections of a listener. `None` over stdio.
+    pub(in crate::transport) handle: Option<ConnectionHandle>,
+}
+
+/// Serves the process that started the gateway, until it closes a side or the gateway stops. Running calls continue until
+/// the time is up. `tap` records every message.
 pub async fn serve<R, W>(
     server: Arc<Server>,
     input: R,
@@ -94,13 +108,38 @@ where
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,
 {
+    let peer = StreamPeer { connection: StdioConnection::new(), handle: None };
+    serve_stream(server, peer, input, output, tap, ending).await
+}
+
+/// The same for the peer of any byte stream.
+pub(in crate::transport) async fn serve_stream<R, W>(
+    server: Arc<Server>,
+    StreamPeer { connection, handle }: StreamPeer,
+    input: R,
+    output: W,
+    tap: Tap,
+    ending: TransportShutdown,
+) -> StdioOutcome
+where
+    R: AsyncRead + Send + Unpin,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    let caller = connection.caller();
+    let (counted, read_ahead) = match handle {
+        Some(_) => (CountedAnswers::All, CLIENT_READ_AHEAD_BYTES),
+        None => (CountedAnswers::Large, HOST_READ_AHEAD_BYTES),
+    };
     // One slot per permit and one for a notification, so that sending an answer never waits.
-    let (sender, receiver) = writer::channel(MAX_UNWRITTEN_ANSWERS + 1, server.unread_responses());
-    let connection = StdioConnection::new();
+    let (sender, receiver) =
+        writer::channel(MAX_UNWRITTEN_ANSWERS + 1, server.unread_responses(), caller.clone(), counted);
+    let memory = handle.as_ref().map(|_| server.body_memory(caller));
     let notifications = tokio::spawn(send_notifications(Arc::clone(&connection), sender.clone()));
     let mut peer = StdioPeer {
         server,
         connection,
+        handle,
+        memory,
         permits: Arc::new(Semaphore::new(MAX_UNWRITTEN_ANSWERS)),
         answers: sender,
         calls: JoinSet::new(),
@@ -108,9 +147,10 @@ where
         tap: tap.clone(),
         _notifications: AbortOnDropHandle::new(notifications),
     };
-    let mut writer = tokio::spawn(writer::run(receiver, output, Arc::clone(&peer.written), tap));
+    let writing = writer::run(receiver, output, Arc::clone(&peer.written), tap);
+    let mut writer = AbortOnDropHandle::new(tokio::spawn(writing)); // it ends with the connection
     let gone = ending.peer_gone.clone().drop_guard(); // also cancelled if this future is dropped
-    let ended = peer.read(LineReader::new(input, MAX_LINE_BYTES), &mut writer, &ending).await;
+    let ended = peer.read(LineReader::new(input, MAX_LINE_BYTES, read_ahead), &mut writer, &ending).await;
     match ended {
         StdioEnd::Eof | StdioEnd::Closed => drop(gone),
         StdioEnd::Stopped => drop(gone.disarm()),
@@ -123,6 +163,10 @@ where
 struct StdioPeer {
     server: Arc<Server>,
     connection: Arc<StdioConnection>,
+    /// The place of the connection in its listener. `None` over stdio.
+    handle: Option<ConnectionHandle>,
+    /// The memory of the current line. `None` over stdio, where only requests count.
+    memory: Option<RequestBodyMemory>,
     permits: Arc<Semaphore>,
     answers: AnswerSender,
     calls: JoinSet<()>,
@@ -131,7 +175,7 @@ struct StdioPeer {
     _notifications: AbortOnDropHandle<()>,
 }
 
-type WriterTask = JoinHandle<io::Result<()>>;
+type WriterTask = AbortOnDropHandle<io::Result<()>>;
 
 impl StdioPeer {
     /// Handles lines until the input ends or responses are no longer read.
@@ -156,6 +200,12 @@ impl StdioPeer {
                 }
             }
             self.reap();
+            if let Some(memory) = &mut self.memory
+                && memory.grow_to(lines.incomplete_bytes()).is_err()
+            {
+                lines.discard(DiscardReason::NoMemory);
+                memory.release();
+            }
             let filled = tokio::select! {
                 filled = lines.fill() => filled,
                 _ = &mut *writer => return StdioEnd::Closed,
@@ -165,7 +215,10 @@ impl StdioPeer {
                 Ok(true) => {}
                 Ok(false) => return StdioEnd::Eof,
                 Err(error) => {
-                    tracing::warn!(%error, "can't read stdin");
+                    match self.handle {
+                        Some(_) => tracing::debug!(%error, "can't read from a client"),
+                        None => tracing::warn!(%error, "can't read stdin"),
+                    }
                     return StdioEnd::Eof;
                 }
             }
@@ -174,22 +227,52 @@ impl StdioPeer {
 
     /// Handles one line. `None` means that responses are no longer written.
     async fn handle(&mut self, frame: LineFrame) -> Option<()> {
+        let frame = self.counted(frame);
         self.answers.wait_to_read().await;
+        if let Some(handle) = &self.handle {
+            handle.head_completed();
+        }
         let reply = match frame {
             LineFrame::Line(line) => {
                 self.tap.received(&line);
-                if line.len() > MAX_INLINE_BYTES {
-                    let (server, connection) = (Arc::clone(&self.server), Arc::clone(&self.connection));
-                    background::run(&Caller::Local, move || server.stdio_line(&connection, &line)).await
-                } else {
-                    self.server.stdio_line(&self.connection, &line)
-                }
+                let memory = self.memory.as_mut().map(RequestBodyMemory::take);
+                let (server, connection) = (Arc::clone(&self.server), Arc::clone(&self.connection));
+                let is_large = line.len() > MAX_INLINE_BYTES;
+                let handle = move || match memory {
+                    Some(memory) => server.counted_line(&connection, &line, memory),
+                    None => server.stdio_line(&connection, &line),
+                };
+                if is_large { background::run(self.connection.caller(), handle).await } else { handle() }
             }
-            LineFrame::TooLong(outline) => {
-                self.tap.oversized(MAX_LINE_BYTES);
-                self.server.line_too_long(&self.connection, outline, MAX_LINE_BYTES)
+            LineFrame::Discarded(outline, reason) => {
+                self.tap.discarded(reason);
+                self.server.discarded_line(&self.connection, outline, reason)
             }
         };
+        self.reply(reply).await
+    }
+
+    /// Counts a complete line, as long as it waits and until it is handled; its requests count until they end. A line
+    /// that doesn't fit is discarded.
+    fn counted(&mut self, frame: LineFrame) -> LineFrame {
+        let Some(memory) = &mut self.memory else { return frame };
+        match frame {
+            LineFrame::Line(line) if memory.grow_to(line.len()).is_err() => {
+                memory.release();
+                let mut scanner = MessageScanner::default();
+                scanner.read(&line);
+                LineFrame::Discarded(scanner.finish(), DiscardReason::NoMemory)
+            }
+            LineFrame::Line(_) => frame,
+            LineFrame::Discarded(..) => {
+                memory.release();
+                frame
+            }
+        }
+    }
+
+    /// Sends the reply to a line, once it is ready. `None` means that responses are no longer written.
+    async fn reply(&mut self, reply: LineReply) -> Option<()> {
         match reply {
             LineReply::None => Some(()),
             LineReply::Ready(text) => {
@@ -199,7 +282,9 @@ impl StdioPeer {
             LineReply::Stream(mut messages) => {
                 let mut permit = Some(self.permit().await?);
                 let answers = self.answers.clone();
+                let active = self.handle.as_ref().map(ConnectionHandle::begin_request);
                 self.calls.spawn(async move {
+                    let _active = active;
                     while let Some(message) = messages.next().await {
                         let permit = match message {
                             OutgoingMessage::Notification(_) | OutgoingMessage::Request(_) => None,
@@ -215,7 +300,9 @@ impl StdioPeer {
             LineReply::Pending(call) => {
                 let permit = Some(self.permit().await?);
                 let answers = self.answers.clone();
+                let active = self.handle.as_ref().map(ConnectionHandle::begin_request);
                 self.calls.spawn(async move {
+                    let _active = active;
                     if let Some(text) = call.await {
                         // Fails only if the peer has disconnected.
                         let _ = answers.send(text, permit).await;

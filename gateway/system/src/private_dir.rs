@@ -147,6 +147,22 @@ impl PrivateDir {
         }
     }
 
+    /// Creates a directory if it is missing, and opens it. Unlike [`Self::create`], nothing is changed about a directory
+    /// that exists, and no subdirectory is used: the caller needs this path.
+    ///
+    /// # Errors
+    /// The directory can't be created or inspected, is a symlink or a file, belongs to another user, or is writable by
+    /// others.
+    pub fn create_own(path: &Path) -> Result<Self, PrivateDirError> {
+        DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io_error(path))?;
+        let found = Self::open_at(CWD, path, path.to_owned())?;
+        match Ownership::OwnerWrites.check(&found.metadata()?) {
+            Ok(()) => Ok(found),
+            Err(OwnershipError::Owner) => Err(PrivateDirError::OtherOwner(found.path)),
+            Err(OwnershipError::Permissions { mode }) => found.refuse(mode),
+        }
+    }
+
     /// Checks that [`Self::create`] would succeed and that the directory is writable, without creating or changing
     /// anything. Returns the path of the directory.
     ///
@@ -239,6 +255,20 @@ impl PrivateDir {
         let file = rustix::fs::openat(&self.dir, name, flags, Mode::RUSR | Mode::WUSR)?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(file.into())),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Locks the directory itself until the returned file is closed. Returns `None` if another process has locked it.
+    ///
+    /// # Errors
+    /// The file system has no locks.
+    pub fn try_lock_directory(&self) -> io::Result<Option<File>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let own = rustix::fs::openat(&self.dir, ".", flags, Mode::empty())?;
+        match rustix::fs::flock(&own, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(own.into())),
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
             Err(error) => Err(error.into()),
         }

@@ -1,4 +1,5 @@
-//! A stdio client with the gateway as a child process, one JSON message per line.
+//! A stdio client with the gateway as a child process, one JSON message per line. The process can also be `moongate
+//! connect`, which forwards the messages to the Unix socket of a gateway.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
@@ -125,10 +126,22 @@ impl Stdio {
     #[must_use]
     pub fn spawn_initialized(command: Command, revision: &str) -> Self {
         let mut client = Self::spawn(command);
-        let answer = client.request_and_wait("initialize", initialize_params(revision));
-        assert_eq!(answer["result"]["protocolVersion"], revision, "{answer}");
-        client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        client.initialize(revision);
         client
+    }
+
+    /// Connects to the Unix socket of a running gateway, such as `unix:mcp.sock`.
+    #[must_use]
+    pub fn connect(workspace: &Workspace, address: &str) -> Self {
+        Self::spawn_loading(workspace.command(&["connect", address]))
+    }
+
+    /// Initializes a session of `revision`.
+    #[track_caller]
+    pub fn initialize(&mut self, revision: &str) {
+        let answer = self.request_and_wait("initialize", initialize_params(revision));
+        assert_eq!(answer["result"]["protocolVersion"], revision, "{answer}");
+        self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
     }
 
     /// The process id.

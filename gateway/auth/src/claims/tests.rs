@@ -140,6 +140,8 @@ fn names_come_from_the_claim_or_the_subject() {
     for none in [json!({}), json!({ "email": " " }), json!({ "email": "\u{202e}" }), json!({ "email": 1 })] {
         assert_eq!(name(SubjectNaming::Plain, none), "1 (https://a.example)");
     }
+    let uid = json!({ "email": "uid:0" });
+    assert_eq!(name(SubjectNaming::Plain, uid), "uid:0 (https://a.example)");
 }
 
 #[test]

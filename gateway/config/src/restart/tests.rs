@@ -103,12 +103,19 @@ fn every_key_needs_a_restart_or_takes_effect() {
 }
 
 #[test]
-fn the_admin_listener_needs_a_restart_but_plugins_do_not() {
+fn other_listeners_need_a_restart_but_plugins_do_not() {
     let at = |text| config(Path::new("/etc/moongate"), text);
     let (without, with, other) = (at(""), at("[admin]"), at("admin.listen = '[::1]:0'"));
     assert_eq!(without.needs_restart(&with), ["admin"]);
     assert_eq!(with.needs_restart(&without), ["admin"]);
     assert_eq!(with.needs_restart(&other), ["admin.listen"]);
+    let socket = at("unix_socket.path = 'mcp.sock'");
+    let limited = at("unix_socket = { path = 'mcp.sock', idle_timeout = '9s' }");
+    for changed in
+        [without.needs_restart(&socket), socket.needs_restart(&limited), limited.needs_restart(&without)]
+    {
+        assert_eq!(changed, ["unix_socket"]);
+    }
     assert_eq!(without.needs_restart(&at("plugins.a.source = 'a.wasm'")), [""; 0]);
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use moongate_model::call_rate::CallerLimits;
-use moongate_model::names::PluginId;
+use moongate_model::names::{LocalUser, PluginId};
 use moongate_model::roles::{
     AccessRole, AccessRoles, CallerCondition, ItemPatterns, NamePattern, RoleMember, SubjectCondition,
     UriPattern,
@@ -107,10 +107,11 @@ fn read_member(
     table: &TomlTable<'_>,
     references: RoleReferences<'_>,
 ) -> Option<CallerCondition> {
-    let kinds: Vec<_> = ["caller", "token", "certificate", "issuer", "subject", "scope", "claim", "value"]
-        .into_iter()
-        .filter(|key| table.get(key).is_some())
-        .collect();
+    let kinds: Vec<_> =
+        ["caller", "token", "certificate", "uid", "issuer", "subject", "scope", "claim", "value"]
+            .into_iter()
+            .filter(|key| table.get(key).is_some())
+            .collect();
     let is_alone = |key: &str| kinds.contains(&key) && kinds.len() > 1;
     if kinds.is_empty() {
         let problem = Diagnostic::error("this member has no condition").with_span(table.span.clone());
@@ -119,7 +120,7 @@ fn read_member(
         );
         return None;
     }
-    if let Some(key) = ["caller", "token", "certificate"].into_iter().find(|key| is_alone(key)) {
+    if let Some(key) = ["caller", "token", "certificate", "uid"].into_iter().find(|key| is_alone(key)) {
         let message = format!("`{key}` can't be combined with other conditions");
         reader
             .report(Diagnostic::error(message).with_span(table.span.clone()).with_hint("write two members"));
@@ -156,6 +157,10 @@ fn read_member(
             reader.report(problem.with_hint("set `client_ca` in `[http.tls]`, or remove this member"));
         }
         return certificate_name(reader, &name).map(CallerCondition::Certificate);
+    }
+    if kinds == ["uid"] {
+        let uid = reader.integer(table, "uid", u32::MAX); // which no user has, if it isn't valid
+        return Some(CallerCondition::User(LocalUser::new(uid)));
     }
     read_subject(reader, table, references.http).map(CallerCondition::Subject)
 }

@@ -14,6 +14,7 @@ use super::auth_keys::AUTH;
 use super::kind::{key, optional, required};
 use super::rate_keys::CALLER_LIMITS;
 use super::tls_keys::HTTP_TLS;
+use super::unix_socket_keys::UNIX_SOCKET;
 
 /// The top level.
 pub static ROOT: &[Key] = &[
@@ -23,6 +24,12 @@ pub static ROOT: &[Key] = &[
         "http",
         ValueKind::Table(HTTP),
         "The HTTP endpoint, used by `serve` without `--stdio`, or with `--http`.",
+    ),
+    key(
+        "unix_socket",
+        ValueKind::Table(UNIX_SOCKET),
+        "The Unix socket for clients on this machine, used by `serve` without `--stdio`, or with `--listen`. Without this \
+         table, it is off. See [network.md](network.md#unix-socket).",
     ),
     key(
         "admin",

@@ -1,6 +1,6 @@
 //! The keys of `[roles.NAME]`.
 
-use super::kind::{Key, ValueKind, key, optional, required};
+use super::kind::{Key, NumberRange, ValueKind, key, optional, required};
 use super::rate_keys::CALLER_LIMITS;
 
 /// A role.
@@ -39,6 +39,11 @@ static MEMBER: &[Key] = &[
         "certificate",
         ValueKind::String("a name such as \"dns:ci.example.com\""),
         "The caller with this client certificate: its first alternative name, with its type (`dns:`, `email:` or `uri:`).",
+    ),
+    key(
+        "uid",
+        ValueKind::Integer(NumberRange { max: 0xffff_ffff, ..NumberRange::any() }),
+        "The user of this machine with this number, connected to the [Unix socket](network.md#unix-socket).",
     ),
     key(
         "caller",

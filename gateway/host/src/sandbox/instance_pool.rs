@@ -64,7 +64,11 @@ pub(crate) struct IdlePolicy {
 /// True for principals that can be told apart. Without a token, the earlier request may come from anyone.
 pub(crate) fn can_reuse(principal: &Principal) -> bool {
     match principal {
-        Principal::Local | Principal::Named(_) | Principal::Subject(_) | Principal::Certificate(_) => true,
+        Principal::Local
+        | Principal::Named(_)
+        | Principal::Subject(_)
+        | Principal::Certificate(_)
+        | Principal::User(_) => true,
         Principal::Anonymous => false,
     }
 }

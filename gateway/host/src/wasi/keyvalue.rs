@@ -112,6 +112,7 @@ impl fmt::Display for StoreOwner {
             Some(Principal::Anonymous) => f.write_str("/anonymous"),
             Some(Principal::Named(name)) => write!(f, "/token:{name}"),
             Some(Principal::Certificate(name)) => write!(f, "/certificate:{name}"),
+            Some(Principal::User(user)) => write!(f, "/uid:{}", user.uid()),
             Some(Principal::Subject(subject)) => {
                 write!(f, "/subject:{} {}", subject.issuer(), subject.subject())
             }

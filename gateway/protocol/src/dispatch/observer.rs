@@ -71,6 +71,8 @@ pub enum NetworkTransport {
     Pipe,
     /// A TCP connection.
     Tcp,
+    /// A connection to a Unix socket.
+    Unix,
 }
 
 impl NetworkTransport {
@@ -80,6 +82,7 @@ impl NetworkTransport {
         match self {
             Self::Pipe => "pipe",
             Self::Tcp => "tcp",
+            Self::Unix => "unix",
         }
     }
 }
@@ -346,12 +349,16 @@ impl Observed for PluginCall<'_> {
     }
 }
 
-/// Reports whether the calls of this caller are logged at the default level: those over HTTP. A host that starts the
-/// gateway over stdio is its only caller.
+/// Reports whether the calls of this caller are logged at the default level: those over HTTP and the Unix socket. A host
+/// that starts the gateway over stdio is its only caller.
 fn is_logged_by_default(caller: &Caller) -> bool {
     match caller {
         Caller::Local => false,
-        Caller::Named(_) | Caller::Subject(_) | Caller::Certificate(_) | Caller::Address(_) => true,
+        Caller::Named(_)
+        | Caller::Subject(_)
+        | Caller::Certificate(_)
+        | Caller::User(_)
+        | Caller::Address(_) => true,
     }
 }
 

@@ -23,7 +23,7 @@ pub const TOO_MANY_LARGE_REQUESTS: &str = "too many large requests in flight; tr
 #[derive(Debug)]
 pub(super) struct RequestMemoryBudget(Arc<CallerBudget>);
 
-/// The memory of one request over HTTP, from the first byte of its body. It counts towards the budget until it is
+/// The memory of one request over HTTP, from the first byte of its body, or of a line. It counts towards the budget until it is
 /// dropped, with the parameters that hold its share.
 #[derive(Debug)]
 pub struct RequestBodyMemory {
@@ -67,6 +67,12 @@ impl RequestBodyMemory {
         self.share = None;
     }
 
+    /// Takes the memory for the request that was received. Later ones count anew.
+    #[must_use]
+    pub fn take(&mut self) -> Self {
+        Self { budget: Arc::clone(&self.budget), caller: self.caller.clone(), share: self.share.take() }
+    }
+
     /// The share, for the request's parameters. `None` means that the request is too small to count.
     #[must_use]
     pub fn into_share(self) -> Option<Arc<BudgetShare>> {
@@ -77,6 +83,12 @@ impl RequestBodyMemory {
 impl RequestMemoryBudget {
     pub(super) fn new(bytes: u64) -> Self {
         Self(CallerBudget::new(bytes))
+    }
+
+    /// The bytes of all requests.
+    #[cfg(test)]
+    pub(super) fn used(&self) -> u64 {
+        self.0.used()
     }
 
     /// The memory of a request over HTTP that wasn't received yet.

@@ -1,4 +1,4 @@
-//! Messages over stdio: both eras share one process and one id space.
+//! Messages over a byte stream, such as stdio: both eras share one connection and one id space.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call::{BusyReason, DiscardSink};
 use crate::caller::Caller;
+use crate::caller_budget::BudgetShare;
 use crate::dispatch::NetworkTransport;
 use crate::jsonrpc::{
     self, ErrorObject, Incoming, MalformedMessage, Message, MessageOutline, MessageText, MissingId, Request,
@@ -24,14 +25,14 @@ use crate::unread_responses::CountedMessage;
 
 use super::listen_streams::StreamEnds;
 use super::observer::ServerSpan;
-use super::request::receive_notification;
+use super::request::{read_counted_params, receive_notification};
 use super::response_stream::{RequestInProgress, ResponseStream, StreamSupport, Unread, response_stream};
 use super::{
-    MAX_INLINE_BYTES, NO_BATCHES, PARSE_LIMITS, Server, batch_error, duplicate_id, finish_request,
-    join_batch, malformed, response, stray_error, unknown_id,
+    MAX_INLINE_BYTES, NO_BATCHES, PARSE_LIMITS, RequestBodyMemory, Server, TOO_MANY_LARGE_REQUESTS,
+    batch_error, duplicate_id, finish_request, join_batch, malformed, response, stray_error, unknown_id,
 };
 
-/// One stdio peer: the session that it opened, if any, and its running requests.
+/// The peer of one byte stream: the session that it opened, if any, and its running requests.
 #[derive(Debug)]
 pub struct StdioConnection {
     caller: Caller,
@@ -45,14 +46,15 @@ pub struct StdioConnection {
 }
 
 impl StdioConnection {
-    /// A peer before its first message.
+    /// The process that started the gateway, before its first message.
     #[must_use]
     pub fn new() -> Arc<Self> {
         Self::with_transport(Caller::Local, NetworkTransport::Pipe)
     }
 
-    /// A peer on another transport that uses the message flow of stdio.
-    pub(super) fn with_transport(caller: Caller, transport: NetworkTransport) -> Arc<Self> {
+    /// A peer on another transport that uses the message flow of stdio, before its first message.
+    #[must_use]
+    pub fn with_transport(caller: Caller, transport: NetworkTransport) -> Arc<Self> {
         Arc::new(Self {
             caller,
             transport,
@@ -61,6 +63,12 @@ impl StdioConnection {
             stateless: OnceLock::new(),
             closing: CancellationToken::new(),
         })
+    }
+
+    /// The caller at the other end.
+    #[must_use]
+    pub fn caller(&self) -> &Caller {
+        &self.caller
     }
 
     /// Cancels all running requests.
@@ -102,6 +110,28 @@ impl StdioConnection {
     }
 }
 
+/// The source of a message.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StdioSource<'a> {
+    pub(super) connection: &'a Arc<StdioConnection>,
+    /// The peer, with the token of this message if it has one.
+    pub(super) caller: &'a Caller,
+    /// The memory of the message's line. `None` means that the requests in it aren't counted yet.
+    pub(super) memory: Option<&'a Arc<BudgetShare>>,
+}
+
+/// The reason that a line was discarded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiscardReason {
+    /// It is longer than the transport's limit.
+    TooLong {
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// Its caller has used up its part of the memory for requests.
+    NoMemory,
+}
+
 /// A pending response. `None` means that the request was cancelled.
 type PendingLine = MovableFuture<Option<CountedMessage>>;
 
@@ -132,37 +162,49 @@ impl Server {
     /// Handles one line, without its end. Lines must be passed in the order of arrival; pending replies may be awaited
     /// in any order and concurrently.
     pub fn stdio_line(&self, connection: &Arc<StdioConnection>, line: &[u8]) -> LineReply {
-        let text = MessageText::new(line);
-        self.stdio_incoming(connection, &connection.caller, jsonrpc::parse(&text, PARSE_LIMITS))
+        let source = StdioSource { connection, caller: &connection.caller, memory: None };
+        self.stdio_incoming(source, jsonrpc::parse(&MessageText::new(line), PARSE_LIMITS))
     }
 
-    /// Handles a line above the transport's limit of `limit` bytes, of which only the outline is known.
-    pub fn line_too_long(
+    /// The same for a line whose memory is already counted. Its requests hold that memory until they end.
+    pub fn counted_line(
+        &self,
+        connection: &Arc<StdioConnection>,
+        line: &[u8],
+        memory: RequestBodyMemory,
+    ) -> LineReply {
+        let share = memory.into_share();
+        let source = StdioSource { connection, caller: &connection.caller, memory: share.as_ref() };
+        self.stdio_incoming(source, jsonrpc::parse(&MessageText::new(line), PARSE_LIMITS))
+    }
+
+    /// Handles a line that was discarded, and of which only the outline is known.
+    pub fn discarded_line(
         &self,
         connection: &Arc<StdioConnection>,
         outline: MessageOutline,
-        limit: usize,
+        reason: DiscardReason,
     ) -> LineReply {
-        let why = format!("the line is longer than {limit} bytes");
-        self.stdio_incoming(
-            connection,
-            &connection.caller,
-            outline.refuse(&ErrorObject::invalid_request(why)),
-        )
+        let error = match reason {
+            DiscardReason::TooLong { limit } => {
+                ErrorObject::invalid_request(format!("the line is longer than {limit} bytes"))
+            }
+            DiscardReason::NoMemory => ProtocolError::internal(TOO_MANY_LARGE_REQUESTS).error,
+        };
+        let source = StdioSource { connection, caller: &connection.caller, memory: None };
+        self.stdio_incoming(source, outline.refuse(&error))
     }
 
-    /// Handles a line that was read, or is malformed. `caller` is the peer, with the token of this message if it has one.
+    /// Handles a line that was read, or is malformed.
     pub(super) fn stdio_incoming(
         &self,
-        connection: &Arc<StdioConnection>,
-        caller: &Caller,
+        source: StdioSource<'_>,
         incoming: Result<Incoming<'_>, MalformedMessage>,
     ) -> LineReply {
+        let connection = source.connection;
         match incoming {
             Err(error) => connection.malformed(&error),
-            Ok(Incoming::Single(message)) => {
-                self.stdio_message(connection, caller, message, StreamSupport::Supported)
-            }
+            Ok(Incoming::Single(message)) => self.stdio_message(source, message, StreamSupport::Supported),
             Ok(Incoming::Batch(entries)) => {
                 let allowed = connection.revision().is_some_and(|revision| revision.has(Feature::Batches));
                 if let Some(why) = if allowed { batch_error(&entries) } else { Some(NO_BATCHES) } {
@@ -170,17 +212,17 @@ impl Server {
                     return LineReply::Ready(stray_error(&error, connection.unknown_id()).into());
                 }
                 let replies = entries.into_iter().map(|entry| match entry {
-                    Ok(message) => {
-                        self.stdio_message(connection, caller, message, StreamSupport::Unsupported)
-                    }
+                    Ok(message) => self.stdio_message(source, message, StreamSupport::Unsupported),
                     Err(error) => connection.malformed(&error),
                 });
                 let is_counted = match connection.caller {
                     // Calls over stdio wait while many answers are unread: those of a batch would wait for each other.
                     Caller::Local => false,
-                    Caller::Named(_) | Caller::Subject(_) | Caller::Certificate(_) | Caller::Address(_) => {
-                        true
-                    }
+                    Caller::Named(_)
+                    | Caller::Subject(_)
+                    | Caller::Certificate(_)
+                    | Caller::User(_)
+                    | Caller::Address(_) => true,
                 };
                 batch_reply(replies.collect(), is_counted)
             }
@@ -189,13 +231,13 @@ impl Server {
 
     fn stdio_message(
         &self,
-        connection: &Arc<StdioConnection>,
-        caller: &Caller,
+        source: StdioSource<'_>,
         message: Message<'_>,
         streaming: StreamSupport,
     ) -> LineReply {
+        let connection = source.connection;
         match message {
-            Message::Request(request) => self.stdio_request(connection, caller, &request, streaming),
+            Message::Request(request) => self.stdio_request(source, &request, streaming),
             Message::Notification(notification) => {
                 receive_notification(connection.session.get(), &connection.in_flight, &notification);
                 LineReply::None
@@ -211,17 +253,19 @@ impl Server {
 
     fn stdio_request(
         &self,
-        connection: &Arc<StdioConnection>,
-        caller: &Caller,
+        source: StdioSource<'_>,
         request: &Request<'_>,
         streaming: StreamSupport,
     ) -> LineReply {
+        let connection = source.connection;
         let mut span = self.span(request, connection.transport);
         let must_read = match connection.caller {
             Caller::Local => false, // its calls wait instead
-            Caller::Named(_) | Caller::Subject(_) | Caller::Certificate(_) | Caller::Address(_) => {
-                self.unread_responses.is_exceeded(&connection.caller)
-            }
+            Caller::Named(_)
+            | Caller::Subject(_)
+            | Caller::Certificate(_)
+            | Caller::User(_)
+            | Caller::Address(_) => self.unread_responses.is_exceeded(&connection.caller),
         };
         if must_read {
             let error = ProtocolError::internal(BusyReason::UnreadResponses.to_string());
@@ -236,7 +280,7 @@ impl Server {
         }
         let id = request.id.clone();
         let responses = self.responses_to(&connection.caller);
-        let started = self.start_stdio(connection, caller, request, &running, streaming, &mut span);
+        let started = self.start_stdio(source, request, &running, streaming, &mut span);
         match span.instrument(started) {
             Ok(RequestInProgress { started: StartedRequest::Ready(answer), .. })
                 if answer.shared_bytes() <= MAX_INLINE_BYTES =>
@@ -260,14 +304,16 @@ impl Server {
     /// Determines the era of a request and starts it.
     fn start_stdio(
         &self,
-        connection: &Arc<StdioConnection>,
-        caller: &Caller,
+        StdioSource { connection, caller, memory }: StdioSource<'_>,
         request: &Request<'_>,
         running: &RunningRequest,
         streaming: StreamSupport,
         span: &mut ServerSpan,
     ) -> Result<RequestInProgress, ProtocolError> {
-        let params = self.read_params(caller, request)?;
+        let params = match memory {
+            Some(share) => read_counted_params(request, Some(Arc::clone(share)))?,
+            None => self.read_params(caller, request)?,
+        };
         self.record_tool(span, &caller.principal(), &params);
         let session = connection.session();
         let is_initialize = request.method == Method::Initialize.as_str();

@@ -29,6 +29,14 @@ impl CountedMessage {
         Self { text, unread }
     }
 
+    /// The same message, counted for `caller` whatever its size, for callers that can have many of them.
+    #[must_use]
+    pub fn always_counted(self, responses: &Arc<UnreadResponses>, caller: &Caller) -> Self {
+        let Self { text, unread } = self;
+        let unread = unread.unwrap_or_else(|| responses.charge(caller, text.len()));
+        Self { text, unread: Some(unread) }
+    }
+
     /// The same message, counted for `caller` unless it is small or already counted.
     ///
     /// # Errors

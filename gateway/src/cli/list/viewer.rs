@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use clap::Args;
-use moongate_model::names::{Principal, TokenFacts, TokenSubject};
+use moongate_model::names::{LocalUser, Principal, TokenFacts, TokenSubject};
 use moongate_protocol::catalog::Catalog;
 
 use crate::cli::error::CommandError;
@@ -13,7 +13,8 @@ use crate::cli::{CommonOptions, ExitKind, list};
 /// Options that select a caller.
 #[derive(Debug, Args)]
 pub(super) struct ViewerOptions {
-    /// List what this caller sees: the name of a token or a certificate, `stdio`, `anonymous`, or `ISSUER SUBJECT`
+    /// List what this caller sees: the name of a token or a certificate, `uid:NUMBER`, `stdio`, `anonymous`, or `ISSUER
+    /// SUBJECT`
     #[arg(long = "as", id = "viewer", value_name = "CALLER", conflicts_with_all = ["admin", "url"])]
     viewer: Option<String>,
     /// Scope of the caller's access token, with `--as`; repeat for several
@@ -74,7 +75,10 @@ impl ViewerOptions {
             name if ["dns:", "email:", "uri:"].iter().any(|kind| name.starts_with(kind)) => {
                 Principal::Certificate(name.into())
             }
-            name => Principal::Named(name.into()),
+            name => match LocalUser::from_name(name) {
+                Some(user) => Principal::User(user),
+                None => Principal::Named(name.into()),
+            },
         })
     }
 }

@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 use clap::Parser;
 use moongate_config::parse_config;
 
-use std::path::Path;
-
 use super::*;
 
 #[test]
@@ -55,8 +53,49 @@ fn stdio_alone_opens_no_port_by_default() {
         (without, "--admin", Some(1), Some(8932)),
         (without, "--http 4 --admin 3", Some(4), Some(3)),
     ] {
-        let expected = ListenAddresses { http: at(http), admin: at(admin) };
+        let expected = ListenAddresses { http: at(http), unix_socket: None, admin: at(admin) };
         assert_eq!(addresses(toml, flags), Ok(expected), "`{flags}` with `{toml}`");
     }
-    assert_eq!(addresses(with, "--http 2"), Err(at(Some(2)).unwrap()));
+    assert_eq!(addresses(with, "--http 2"), Err(AddressProblem::Shared(at(Some(2)).unwrap())));
+}
+
+#[test]
+fn parses_addresses_of_unix_sockets() {
+    for (typed, meant) in
+        [("unix:/run/a", "/run/a"), ("unix:///run/a", "/run/a"), ("unix:/run/./a b", "/run/a b")]
+    {
+        assert_eq!(socket_path(typed), Ok(PathBuf::from(meant)), "{typed}");
+    }
+    assert_eq!(socket_path("unix:a").unwrap(), std::env::current_dir().unwrap().join("a"));
+    for (typed, hint) in
+        [("unix:", "missing"), ("8080", "--http"), ("[::1]:80", "--http"), ("/run/a", "unix:/run")]
+    {
+        assert!(socket_path(typed).unwrap_err().contains(hint), "{typed}");
+    }
+}
+
+#[test]
+fn the_unix_socket_is_served_where_it_is_configured_or_named() {
+    let addresses = |toml: &str, flags: &str| {
+        let text = format!("version = 1\n{toml}");
+        let variables = BTreeMap::from([("MOONGATE_CACHE_DIR".to_owned(), "/nowhere".to_owned())]);
+        let config = parse_config(Path::new("/etc/gateway.toml"), text, &variables).config.unwrap();
+        let typed = TestCli::parse_from(format!("serve {flags}").split_whitespace());
+        let found = typed.serve.addresses(&config)?;
+        Ok((found.http.is_some(), found.unix_socket, found.admin.is_some()))
+    };
+    let with = "[unix_socket]\npath = \"run/mcp.sock\"\n[admin]";
+    let configured = || Some(PathBuf::from("/etc/run/mcp.sock"));
+    for (toml, flags, expected) in [
+        ("", "", (true, None, false)),
+        (with, "", (true, configured(), true)),
+        (with, "--listen", (false, configured(), true)),
+        (with, "--stdio", (false, None, false)),
+        (with, "--stdio --listen", (false, configured(), true)),
+        (with, "--listen unix:/a --http", (true, Some(PathBuf::from("/a")), true)),
+        ("", "--listen unix:/a", (false, Some(PathBuf::from("/a")), false)),
+    ] {
+        assert_eq!(addresses(toml, flags), Ok(expected), "`{flags}` with `{toml}`");
+    }
+    assert_eq!(addresses("", "--listen"), Err(AddressProblem::NoSocketPath));
 }

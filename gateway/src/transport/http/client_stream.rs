@@ -32,7 +32,7 @@ const MAX_READ_BYTES: usize = 8 * 1024;
 const MAX_WRITE_BYTES: usize = 128 * 1024;
 
 /// A connection with time limits on writes.
-pub(super) struct ClientStream<S> {
+pub(in crate::transport) struct ClientStream<S> {
     stream: S,
     handle: ConnectionHandle,
     unread: UnreadTime,
@@ -79,7 +79,7 @@ impl UnreadTime {
 }
 
 impl<S> ClientStream<S> {
-    pub(super) fn new(stream: S, handle: ConnectionHandle) -> Self {
+    pub(in crate::transport) fn new(stream: S, handle: ConnectionHandle) -> Self {
         Self { stream, handle, unread: UnreadTime::new(), timeout: None, yields: false }
     }
 

@@ -45,7 +45,7 @@ const MAX_INCOMPLETE_HEAD_BYTES: usize = 8 * 1024 * 1024;
 
 /// Hands out connection slots.
 #[derive(Debug)]
-pub(super) struct ConnectionLimiter {
+pub(in crate::transport) struct ConnectionLimiter {
     unauthenticated: Arc<Semaphore>,
     /// The connections with an authenticated request.
     callers: Arc<CallerBudget>,
@@ -68,7 +68,7 @@ struct Connections {
 struct Connection {
     /// Earlier connections have lower numbers.
     number: u64,
-    /// The anonymous caller at the peer's address.
+    /// The anonymous caller at the peer's address, or the known caller.
     peer: Caller,
     accepted: Instant,
     state: Mutex<ConnectionState>,
@@ -117,7 +117,7 @@ enum ConnectionPlace {
 
 /// The slot of one connection. Dropping it frees the slot.
 #[derive(Debug)]
-pub(super) struct ConnectionSlot {
+pub(in crate::transport) struct ConnectionSlot {
     handle: ConnectionHandle,
 }
 
@@ -174,23 +174,39 @@ impl ConnectionLimiter {
                 break permit.expect("the semaphore is never closed");
             }
         };
-        let now = Instant::now();
-        let place = ConnectionPlace::Unauthenticated(permit);
-        let head = RequestHead::Incomplete(0);
-        let state = ConnectionState { place, active_requests: 0, last_activity: now, head, streams: None };
         let mut connections = self.lock();
-        connections.count += 1;
-        let connection = Arc::new(Connection {
-            number: connections.count,
-            peer: Caller::from_address(peer),
-            accepted: now,
-            state: Mutex::new(state),
-            evicted: CancellationToken::new(),
-        });
-        connections.add(&connection);
+        let place = ConnectionPlace::Unauthenticated(permit);
+        let connection = connections.open(Caller::from_address(peer), place, RequestHead::Incomplete(0));
+        connections.unauthenticated.entry(connection.peer.clone()).or_default().insert(connection.number);
         drop(connections);
         let limiter = Arc::clone(self);
         ConnectionSlot { handle: ConnectionHandle { limiter, connection, stream: None } }
+    }
+
+    /// At most `max` connections, all of callers that are known when they connect.
+    pub(in crate::transport) fn of_known_callers(max: usize) -> Arc<Self> {
+        Arc::new(Self {
+            unauthenticated: Arc::new(Semaphore::new(0)),
+            callers: CallerBudget::new(max as u64),
+            connections: Mutex::default(),
+            incomplete_heads: AtomicUsize::new(0),
+        })
+    }
+
+    /// A slot for a connection of a caller that is known when it connects. There are no request heads on it.
+    ///
+    /// # Errors
+    /// The caller has too many connections, and all of them are busy.
+    pub(in crate::transport) fn acquire_for(
+        self: &Arc<Self>,
+        caller: &Caller,
+    ) -> Result<ConnectionSlot, TooManyConnections> {
+        let mut connections = self.lock();
+        let place = ConnectionPlace::Caller(self.reserve(&mut connections, caller)?);
+        let connection = connections.open(caller.clone(), place, RequestHead::Complete);
+        drop(connections);
+        let limiter = Arc::clone(self);
+        Ok(ConnectionSlot { handle: ConnectionHandle { limiter, connection, stream: None } })
     }
 
     fn evict_unauthenticated(&self) {
@@ -289,9 +305,25 @@ impl ConnectionLimiter {
 }
 
 impl Connections {
-    fn add(&mut self, connection: &Arc<Connection>) {
-        self.open.insert(connection.number, Arc::clone(connection));
-        self.unauthenticated.entry(connection.peer.clone()).or_default().insert(connection.number);
+    /// Adds a connection.
+    fn open(&mut self, peer: Caller, place: ConnectionPlace, head: RequestHead) -> Arc<Connection> {
+        let now = Instant::now();
+        self.count += 1;
+        let connection = Arc::new(Connection {
+            number: self.count,
+            peer,
+            accepted: now,
+            state: Mutex::new(ConnectionState {
+                place,
+                active_requests: 0,
+                last_activity: now,
+                head,
+                streams: None,
+            }),
+            evicted: CancellationToken::new(),
+        });
+        self.open.insert(connection.number, Arc::clone(&connection));
+        connection
     }
 
     /// The oldest connection of the peer with the most connections without an authenticated request.
@@ -316,12 +348,12 @@ impl Connections {
 
 impl ConnectionSlot {
     /// The connection, for its requests.
-    pub(super) fn handle(&self) -> ConnectionHandle {
+    pub(in crate::transport) fn handle(&self) -> ConnectionHandle {
         self.handle.clone()
     }
 
     /// Waits until the connection is evicted, or has taken too long to authenticate.
-    pub(super) async fn evicted(&self) {
+    pub(in crate::transport) async fn evicted(&self) {
         let connection = &self.handle.connection;
         tokio::select! {
             () = connection.evicted.cancelled() => {}
@@ -338,7 +370,7 @@ impl ConnectionSlot {
     }
 
     /// Waits until the connection has been idle for `duration`.
-    pub(super) async fn idle_for(&self, duration: Duration) {
+    pub(in crate::transport) async fn idle_for(&self, duration: Duration) {
         loop {
             let end = self.handle.connection.idle_since().unwrap_or_else(Instant::now) + duration;
             if end <= Instant::now() {
@@ -429,7 +461,7 @@ impl ConnectionHandle {
     }
 
     /// Records that a request head is complete.
-    pub(super) fn head_completed(&self) {
+    pub(in crate::transport) fn head_completed(&self) {
         let mut state = self.connection.state();
         state.last_activity = Instant::now();
         self.limiter.end_head(&mut state);

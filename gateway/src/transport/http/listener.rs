@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -130,8 +130,27 @@ impl HttpListener {
     /// The address is in use, isn't an address of this machine, or isn't permitted.
     pub(crate) async fn bind(address: SocketAddr, purpose: ListenerPurpose) -> Result<Self, BindError> {
         let bad = |source| BindError { address, source, purpose };
-        let listener = TcpListener::bind(address).await.map_err(bad)?;
-        let address = listener.local_addr().map_err(bad)?;
+        Self::new(TcpListener::bind(address).await.map_err(bad)?).map_err(bad)
+    }
+
+    /// A socket that already listens.
+    ///
+    /// # Errors
+    /// The socket can't be used.
+    pub(crate) fn from_listener(
+        listener: std::net::TcpListener,
+        purpose: ListenerPurpose,
+    ) -> Result<Self, BindError> {
+        let address = listener.local_addr().unwrap_or_else(|_| (Ipv4Addr::UNSPECIFIED, 0).into());
+        let usable = || {
+            listener.set_nonblocking(true)?;
+            Self::new(TcpListener::from_std(listener)?)
+        };
+        usable().map_err(|source| BindError { address, source, purpose })
+    }
+
+    fn new(listener: TcpListener) -> io::Result<Self> {
+        let address = listener.local_addr()?;
         #[cfg(target_os = "linux")]
         if let Err(error) = socket2::SockRef::from(&listener).set_tcp_notsent_lowat(MAX_UNSENT_SYSTEM_BYTES) {
             tracing::debug!(%error, "can't set TCP_NOTSENT_LOWAT");

@@ -65,7 +65,8 @@ async fn start(config: HttpConfig) -> Gateway {
             let tls = watch::Sender::new(None).subscribe();
             let health =
                 EndpointHealth { loaded: CancellationToken::new(), draining: CancellationToken::new() };
-            let context = EndpointContext { tls, authenticator: Arc::new(authenticator), health };
+            let authenticator = Arc::new(authenticator);
+            let context = EndpointContext { tls, authenticator, health, socket_connections: 0 };
             bound.serve(server, &config, context, None, metrics, until).await
         }
     });

@@ -1,30 +1,31 @@
 //! Splits a byte stream into lines, with a length limit. Used by `stdio` only.
 //!
-//! The encoding is checked by the server. Of a line above the limit, only the ids are kept, and it is reported at its
-//! end: many clients write the id last.
+//! The encoding is checked by the server. Of a line that is discarded, such as one above the limit, only the ids are kept,
+//! and it is reported at its end: many clients write the id last.
 
 use std::io;
 
 use bytes::BytesMut;
 use moongate_protocol::jsonrpc::{MessageOutline, MessageScanner};
+use moongate_protocol::server::DiscardReason;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 /// The size of a read, in bytes: the capacity of a pipe on Linux.
 const READ_BYTES: usize = 64 * 1024;
 
-/// The read-ahead when looking for the end of the input, in bytes: the maximum capacity of a pipe.
-const MAX_READ_AHEAD_BYTES: usize = 1024 * 1024;
+/// The read-ahead for a host, which is alone, in bytes: the maximum capacity of a pipe.
+pub(super) const HOST_READ_AHEAD_BYTES: usize = 1024 * 1024;
 
-/// A buffer that grew larger for one long line isn't kept.
-const MAX_KEPT_BUFFER_BYTES: usize = 1024 * 1024;
+/// The read-ahead for each of many clients, in bytes.
+pub(super) const CLIENT_READ_AHEAD_BYTES: usize = READ_BYTES;
 
-/// A line, or a placeholder for an oversized one.
+/// A line, or a placeholder for a discarded one.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum LineFrame {
     /// A line that isn't blank, without its line ending.
     Line(BytesMut),
-    /// A line over the limit, which was discarded except for its outline.
-    TooLong(MessageOutline),
+    /// A line that was discarded except for its outline.
+    Discarded(MessageOutline, DiscardReason),
 }
 
 /// A byte stream as lines.
@@ -36,14 +37,25 @@ pub(super) struct LineReader<R> {
     searched: usize,
     /// The maximum length of a line, in bytes.
     max: usize,
-    /// Scans the current line, which is too long and is discarded.
-    skipping: Option<MessageScanner>,
+    /// The read-ahead when looking for the end of the input, in bytes. A buffer that grew larger for one long line isn't
+    /// kept.
+    read_ahead: usize,
+    /// Scans the current line, which is discarded.
+    discarding: Option<(MessageScanner, DiscardReason)>,
     has_ended: bool,
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
-    pub(super) fn new(input: R, max: usize) -> Self {
-        Self { input, buffer: BytesMut::new(), searched: 0, max, skipping: None, has_ended: false }
+    pub(super) fn new(input: R, max: usize, read_ahead: usize) -> Self {
+        Self {
+            input,
+            buffer: BytesMut::new(),
+            searched: 0,
+            max,
+            read_ahead,
+            discarding: None,
+            has_ended: false,
+        }
     }
 
     /// The next complete line.
@@ -54,6 +66,9 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             let mut line = self.buffer.split_to(end + 1);
             self.searched = 0;
             line.truncate(end);
+            if line.len() > self.read_ahead {
+                self.buffer = BytesMut::from(&self.buffer[..]); // else it keeps the memory of the line
+            }
             if let Some(frame) = self.frame(line) {
                 return Some(frame);
             }
@@ -67,9 +82,6 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         if self.has_ended {
             return Ok(false);
         }
-        if self.buffer.is_empty() && self.buffer.capacity() > MAX_KEPT_BUFFER_BYTES {
-            self.buffer = BytesMut::new();
-        }
         self.buffer.reserve(READ_BYTES);
         if self.input.read_buf(&mut self.buffer).await? == 0 {
             self.has_ended = true;
@@ -77,18 +89,17 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         Ok(true)
     }
 
-    /// Waits until the input has ended, although lines may still be in the buffer. Reads ahead only as far as a peer
+    /// Waits until the input has ended, although lines may still be in the buffer. For a host, reads ahead as far as one
     /// that has closed its side can have written.
     ///
     /// Cancel-safe.
     pub(super) async fn ended(&mut self) {
         while !self.has_ended {
-            if self.buffer.len() >= MAX_READ_AHEAD_BYTES {
+            if self.buffer.len() >= self.read_ahead {
                 std::future::pending::<()>().await;
             }
-            if let Err(error) = self.fill().await {
-                tracing::warn!(%error, "can't read stdin");
-                return;
+            if self.fill().await.is_err() {
+                return; // the next read reports it
             }
         }
     }
@@ -100,24 +111,41 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             let line = self.buffer.split();
             return self.frame(line);
         }
-        if self.skipping.is_some() || self.buffer.len() > self.max + 1 {
-            self.skipping.get_or_insert_default().read(&self.buffer);
-            self.buffer.clear();
+        if self.discarding.is_some() || self.buffer.len() > self.max + 1 {
+            self.discard(DiscardReason::TooLong { limit: self.max });
         }
         self.searched = self.buffer.len();
         None
     }
 
-    /// Handles a whole line, or the rest of one that is too long.
+    /// The length of the buffered part of an incomplete line, after [`LineReader::take`] has returned `None`.
+    pub(super) fn incomplete_bytes(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// Discards the current line, of which only a part has arrived.
+    pub(super) fn discard(&mut self, reason: DiscardReason) {
+        let (scanner, _) = self.discarding.get_or_insert_with(|| (MessageScanner::default(), reason));
+        scanner.read(&self.buffer);
+        if self.buffer.capacity() > self.read_ahead {
+            self.buffer = BytesMut::new();
+        } else {
+            self.buffer.clear();
+        }
+        self.searched = 0;
+    }
+
+    /// Handles a whole line, or the rest of one that is discarded.
     fn frame(&mut self, mut line: BytesMut) -> Option<LineFrame> {
         if line.last() == Some(&b'\r') {
             line.truncate(line.len() - 1);
         }
-        let skipping = self.skipping.take();
-        if skipping.is_some() || line.len() > self.max {
-            let mut scanner = skipping.unwrap_or_default();
+        let discarding = self.discarding.take();
+        if discarding.is_some() || line.len() > self.max {
+            let too_long = DiscardReason::TooLong { limit: self.max };
+            let (mut scanner, reason) = discarding.unwrap_or_else(|| (MessageScanner::default(), too_long));
             scanner.read(&line);
-            return Some(LineFrame::TooLong(scanner.finish()));
+            return Some(LineFrame::Discarded(scanner.finish(), reason));
         }
         (!line.trim_ascii().is_empty()).then_some(LineFrame::Line(line))
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
+use tokio::task::JoinHandle;
 
 use super::*;
 use crate::transport::fake::{CALLER_UNREAD_BYTES, CLEAN_UP_TIME, FakeServer, call, initialize, request};

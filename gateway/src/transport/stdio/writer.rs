@@ -33,19 +33,33 @@ struct OutgoingAnswer {
 pub(super) struct AnswerSender {
     sender: mpsc::Sender<OutgoingAnswer>,
     unread_responses: Arc<UnreadResponses>,
+    caller: Caller,
+    counted: CountedAnswers,
+}
+
+/// The messages that count until they are written.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum CountedAnswers {
+    /// Those that aren't small.
+    Large,
+    /// All of them, because the caller can have many connections.
+    All,
 }
 
 /// Receives messages for the writer.
 #[derive(Debug)]
 pub(super) struct AnswerReceiver(mpsc::Receiver<OutgoingAnswer>);
 
-/// A channel for this many messages.
+/// A channel for this many messages to a caller.
 pub(super) fn channel(
     capacity: usize,
     unread_responses: &Arc<UnreadResponses>,
+    caller: Caller,
+    counted: CountedAnswers,
 ) -> (AnswerSender, AnswerReceiver) {
     let (sender, receiver) = mpsc::channel(capacity);
-    (AnswerSender { sender, unread_responses: Arc::clone(unread_responses) }, AnswerReceiver(receiver))
+    let unread_responses = Arc::clone(unread_responses);
+    (AnswerSender { sender, unread_responses, caller, counted }, AnswerReceiver(receiver))
 }
 
 impl AnswerSender {
@@ -55,13 +69,16 @@ impl AnswerSender {
         message: CountedMessage,
         permit: Option<OwnedSemaphorePermit>,
     ) -> Option<()> {
-        let text = message.counted(&self.unread_responses, &Caller::Local);
+        let text = match self.counted {
+            CountedAnswers::Large => message.counted(&self.unread_responses, &self.caller),
+            CountedAnswers::All => message.always_counted(&self.unread_responses, &self.caller),
+        };
         self.sender.send(OutgoingAnswer { text, permit }).await.ok()
     }
 
     /// Waits until the peer has read enough for more of its messages to be handled.
     pub(super) async fn wait_to_read(&self) {
-        self.unread_responses.wait_to_read(&Caller::Local).await;
+        self.unread_responses.wait_to_read(&self.caller).await;
     }
 }
 

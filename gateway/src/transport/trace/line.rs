@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use moongate_protocol::server::DiscardReason;
 use serde::Serialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -39,17 +40,18 @@ pub(super) enum MessageDirection {
 pub(super) enum TracedTransport {
     Stdio,
     Http,
+    Unix,
 }
 
 /// The peer.
 #[derive(Debug, Clone)]
 pub(super) struct TracedPeer {
     pub(super) transport: TracedTransport,
-    /// The address. `None` for stdio.
+    /// The address. `None` for stdio and the Unix socket.
     pub(super) client: Option<SocketAddr>,
     /// The name of the token.
     pub(super) token: Option<Arc<str>>,
-    /// A digest of the session id.
+    /// A digest of the session id, or the number of the connection to the Unix socket.
     pub(super) session: Option<String>,
 }
 
@@ -62,8 +64,8 @@ pub(super) enum Payload {
         /// The length of the whole message, in bytes.
         length: usize,
     },
-    /// A message above the transport's limit, in bytes.
-    Oversized { limit: usize },
+    /// A message that was discarded.
+    Discarded(DiscardReason),
 }
 
 /// A line of the trace.
@@ -122,6 +124,7 @@ pub(super) fn write_entry(out: &mut Vec<u8>, entry: &TraceEntry, mask: &SecretMa
         Some(address) => Cow::Owned(address.to_string()),
         None => Cow::Borrowed(match transport {
             TracedTransport::Stdio => "stdio",
+            TracedTransport::Unix => "unix",
             TracedTransport::Http => "unknown",
         }),
     };
@@ -142,9 +145,12 @@ pub(super) fn write_entry(out: &mut Vec<u8>, entry: &TraceEntry, mask: &SecretMa
         note: None,
     };
     match payload {
-        Payload::Oversized { limit } => {
-            let note = Some(format!("longer than {limit} bytes; discarded"));
-            write(out, &TraceLine { note, ..line });
+        Payload::Discarded(reason) => {
+            let note = match reason {
+                DiscardReason::TooLong { limit } => format!("longer than {limit} bytes; discarded"),
+                DiscardReason::NoMemory => "too many large requests; discarded".to_owned(),
+            };
+            write(out, &TraceLine { note: Some(note), ..line });
         }
         Payload::Message { bytes, length } => write_message(out, line, bytes, *length, mask),
     }

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use moongate_model::names::{Digest, Principal};
-use moongate_protocol::server::{EventStream, HttpReply, SseEvent};
+use moongate_model::names::{Digest, LocalUser, Principal};
+use moongate_protocol::server::{DiscardReason, EventStream, HttpReply, SseEvent};
 
 use super::line::{MessageDirection, Payload, TracedPeer, TracedTransport};
 use super::{MESSAGE_OVERHEAD_BYTES, Trace};
@@ -31,6 +31,17 @@ impl Tap {
         Self(trace.map(|trace| TapTarget { trace: trace.clone(), peer: Arc::new(peer()) }))
     }
 
+    /// Records the connection of a user to the Unix socket, with its number.
+    pub(in crate::transport) fn unix(trace: &Trace, user: &LocalUser, number: u64) -> Self {
+        let peer = TracedPeer {
+            transport: TracedTransport::Unix,
+            client: None,
+            token: Some(user.name().into()),
+            session: Some(number.to_string()),
+        };
+        Self(Some(TapTarget { trace: trace.clone(), peer: Arc::new(peer) }))
+    }
+
     /// Records a request over HTTP: its address, the name of its token if known, and its session.
     pub(in crate::transport) fn http(
         trace: &Trace,
@@ -41,6 +52,7 @@ impl Tap {
         let token = match principal {
             Some(Principal::Named(name) | Principal::Certificate(name)) => Some(Arc::clone(name)),
             Some(Principal::Subject(subject)) => Some(subject.name().into()),
+            Some(Principal::User(user)) => Some(user.name().into()),
             Some(Principal::Anonymous | Principal::Local) | None => None,
         };
         let peer = TracedPeer {
@@ -67,12 +79,11 @@ impl Tap {
         }
     }
 
-    /// Records that a message of more than `limit` bytes was discarded.
-    pub(in crate::transport) fn oversized(&self, limit: usize) {
+    /// Records that a message was discarded.
+    pub(in crate::transport) fn discarded(&self, reason: DiscardReason) {
         if let Some(TapTarget { trace, peer }) = &self.0 {
-            trace.queue(MessageDirection::In, peer, None, MESSAGE_OVERHEAD_BYTES, || Payload::Oversized {
-                limit,
-            });
+            let payload = || Payload::Discarded(reason);
+            trace.queue(MessageDirection::In, peer, None, MESSAGE_OVERHEAD_BYTES, payload);
         }
     }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
+use moongate_protocol::server::DiscardReason;
 use serde_json::Value;
 
 use super::{MAX_QUEUED_BYTES, Tap, Trace, line};
@@ -153,7 +154,7 @@ async fn truncates_long_messages() {
     let rest = "x".repeat(3 * 1024 * 1024);
     let message = format!(r#"{{"jsonrpc":"2.0","id":"a","method":"tools/call","params":"{rest}"}}"#);
     tap.received(message.as_bytes());
-    tap.oversized(77);
+    tap.discarded(DiscardReason::TooLong { limit: 77 });
     trace.flush().await;
     let lines = disk.lines();
     assert_eq!(lines[0]["cut_from"], message.len());

@@ -19,7 +19,7 @@ use crate::jsonrpc::{self, Incoming, Message, MessageOutline, MessageText};
 use crate::mcp::ProtocolError;
 use crate::names::Principal;
 use crate::server::response_stream::OutgoingMessage;
-use crate::server::stdio::{LineReply, StdioConnection};
+use crate::server::stdio::{LineReply, StdioConnection, StdioSource};
 use crate::server::{PARSE_LIMITS, RequestBodyMemory, Server, unknown_id};
 use crate::session::{SseEvent, random_id};
 use crate::unread_responses::{CountedMessage, UnreadResponses};
@@ -219,10 +219,11 @@ impl Server {
             }
             Ok(incoming) => incoming,
         };
+        let source = StdioSource { connection: &client.connection, caller, memory: None };
         match incoming {
             Incoming::Single(Message::Request(_)) | Incoming::Batch(_) => {}
             Incoming::Single(Message::Notification(_) | Message::Response(_)) => {
-                let _ = self.stdio_incoming(&client.connection, caller, Ok(incoming)); // has no reply
+                let _ = self.stdio_incoming(source, Ok(incoming)); // has no reply
                 return HttpReply::accepted();
             }
         }
@@ -234,7 +235,7 @@ impl Server {
         let Ok(permit) = Arc::clone(&client.permits).try_acquire_owned() else {
             return busy("too many requests are pending; read their responses first".to_owned());
         };
-        let reply = self.stdio_incoming(&client.connection, caller, Ok(incoming));
+        let reply = self.stdio_incoming(source, Ok(incoming));
         if client.out.is_closed() {
             client.connection.cancel_all(); // the client has just disconnected, and nothing else ends this request
         }

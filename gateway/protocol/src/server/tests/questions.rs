@@ -439,3 +439,31 @@ async fn limits_memory_of_waiting_answers() {
     let response = next(&mut messages).await.unwrap();
     assert!(text(&response).contains("file:///a"), "one more fits again");
 }
+
+#[tokio::test]
+async fn the_memory_of_a_line_counts_once_and_until_its_requests_end() {
+    const LINE_BYTES: usize = 1 << 20;
+    let server = asking();
+    let connection = client(&server, "2025-11-25").await;
+    let memory = |line: &[u8]| {
+        let mut memory = server.body_memory(connection.caller());
+        memory.grow_to(line.len()).unwrap();
+        memory
+    };
+    let padding = "x".repeat(LINE_BYTES);
+    let call = request(7, "tools/call", &json!({ "name": "a_asks", "arguments": { "x": padding } }));
+    let mut messages = several(server.counted_line(&connection, &call, memory(&call)));
+    next(&mut messages).await.unwrap();
+    assert_eq!(server.request_memory.used(), 2 * call.len() as u64);
+    let progress =
+        json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": { "x": padding } });
+    let progress = progress.to_string().into_bytes();
+    let broken = padding.into_bytes();
+    for line in [&progress, &broken] {
+        let _ = server.counted_line(&connection, line, memory(line));
+        assert_eq!(server.request_memory.used(), 2 * call.len() as u64, "only the request still counts");
+    }
+    drop(messages);
+    let_calls_run().await;
+    assert_eq!(server.request_memory.used(), 0);
+}

@@ -25,13 +25,13 @@ impl AsyncRead for Pieces {
 }
 
 async fn frames(bytes: &'static [u8], size: usize, most: usize) -> Vec<String> {
-    let mut lines = LineReader::new(Pieces { bytes, size }, most);
+    let mut lines = LineReader::new(Pieces { bytes, size }, most, HOST_READ_AHEAD_BYTES);
     let mut out = Vec::new();
     loop {
         while let Some(frame) = lines.take() {
             out.push(match frame {
                 LineFrame::Line(line) => String::from_utf8(line.to_vec()).unwrap(),
-                LineFrame::TooLong(_) => "<too long>".to_owned(),
+                LineFrame::Discarded(..) => "<too long>".to_owned(),
             });
         }
         if !lines.fill().await.unwrap() {
@@ -60,14 +60,14 @@ async fn reports_a_line_over_the_limit_once() {
 #[tokio::test]
 async fn keeps_only_the_id_of_a_long_line() {
     let head = br#"{"jsonrpc":"2.0","params":""#.chain(tokio::io::repeat(b'x').take(20 << 20));
-    let mut lines = LineReader::new(head.chain(&b"\",\"id\":7}\nnext\n"[..]), 1000);
+    let mut lines = LineReader::new(head.chain(&b"\",\"id\":7}\nnext\n"[..]), 1000, HOST_READ_AHEAD_BYTES);
     let mut frames = Vec::new();
     while lines.fill().await.unwrap() {
         frames.extend(std::iter::from_fn(|| lines.take()));
         assert!(lines.buffer.capacity() < 4 * READ_BYTES, "{}", lines.buffer.capacity());
     }
     let next = LineFrame::Line(BytesMut::from("next"));
-    let [LineFrame::TooLong(outline), second] = &frames[..] else { panic!("{frames:?}") };
+    let [LineFrame::Discarded(outline, _), second] = &frames[..] else { panic!("{frames:?}") };
     assert_eq!(*second, next);
     let refused = outline.clone().refuse(&ErrorObject::invalid_request("too long")).unwrap_err();
     assert_eq!(refused.id, Some(Id::from(7)));
@@ -80,13 +80,13 @@ async fn sees_the_end_ahead_without_losing_lines() {
         (b"much too long\none\ntwo\n", 5, &["<too long>", "one", "two"]),
         (b"much too long", 5, &["<too long>"]),
     ] {
-        let mut lines = LineReader::new(Pieces { bytes, size: 8 }, most);
+        let mut lines = LineReader::new(Pieces { bytes, size: 8 }, most, HOST_READ_AHEAD_BYTES);
         let mut taken = Vec::new();
         loop {
             while let Some(frame) = lines.take() {
                 taken.push(match frame {
                     LineFrame::Line(line) => String::from_utf8(line.to_vec()).unwrap(),
-                    LineFrame::TooLong(_) => "<too long>".to_owned(),
+                    LineFrame::Discarded(..) => "<too long>".to_owned(),
                 });
                 lines.ended().await;
             }
@@ -96,4 +96,20 @@ async fn sees_the_end_ahead_without_losing_lines() {
         }
         assert_eq!(taken, expected);
     }
+}
+
+#[tokio::test]
+async fn keeps_no_large_buffer_after_a_long_line() {
+    const LINE_BYTES: usize = 4 << 20;
+    let long = tokio::io::repeat(b'x').take(LINE_BYTES as u64);
+    let mut lines = LineReader::new(long.chain(&b"\nnext\npart"[..]), LINE_BYTES, CLIENT_READ_AHEAD_BYTES);
+    let mut lengths = Vec::new();
+    while lines.fill().await.unwrap() {
+        while let Some(frame) = lines.take() {
+            let LineFrame::Line(line) = frame else { panic!("{frame:?}") };
+            lengths.push(line.len());
+            assert!(lines.buffer.capacity() <= 2 * CLIENT_READ_AHEAD_BYTES, "{}", lines.buffer.capacity());
+        }
+    }
+    assert_eq!(lengths, [LINE_BYTES, 4, 4]);
 }

@@ -55,6 +55,7 @@ impl StateClaim {
             Principal::Anonymous => "anonymous".to_owned(),
             Principal::Named(name) => format!("named {name}"),
             Principal::Certificate(name) => format!("certificate {name}"),
+            Principal::User(user) => format!("user {}", user.uid()),
             // An issuer contains no space.
             Principal::Subject(subject) => format!("subject {} {}", subject.issuer(), subject.subject()),
         };
