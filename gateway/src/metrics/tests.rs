@@ -8,7 +8,7 @@ use moongate_config::Secret;
 use moongate_model::call::{BusyReason, CallContext, CallError};
 use moongate_protocol::catalog::fake::{FakePlugin, IntoCatalogPlugin as _};
 use moongate_protocol::catalog::{CatalogBuild, CatalogPlugin};
-use moongate_protocol::dispatch::{CallOutcome, NetworkTransport, Observer as _};
+use moongate_protocol::dispatch::{CallInput, CallOutcome, NetworkTransport, Observer as _};
 use moongate_protocol::limiter::CallLoad;
 use moongate_protocol::mcp::{Method, Revision};
 use moongate_protocol::server::ServerGauges;
@@ -117,6 +117,8 @@ fn call(metrics: &Metrics, catalog_plugin: &CatalogPlugin, tool: &str, outcome: 
     let took = Some(Duration::from_micros(70));
     metrics.call_ended(&CallEnd {
         context: &CallContext::internal(Caller::Named("ci".into())),
+        input: CallInput::Arguments("{}"),
+        result_bytes: None,
         catalog_plugin,
         kind: CallKind::Tool,
         name: Some(&name(tool)),

@@ -4,13 +4,16 @@
 //! [`RequestSpan`] makes sure that each of them is reported exactly once, even if its future is dropped.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use moongate_model::log_field::{ACCESS_TARGET, milliseconds};
 use tracing::Level;
 
-use crate::call::{CallContext, CallError, Completion, Outcome, PromptResult, ReadResult, ToolResult};
+use crate::call::{
+    CallContext, CallError, Completion, Content, Outcome, PromptResult, ReadResult, ToolResult,
+};
 use crate::caller::Caller;
 use crate::catalog::CatalogPlugin;
 use crate::limiter::{CallPermit, CountedAs};
@@ -28,6 +31,42 @@ pub trait Observer: fmt::Debug + Send + Sync {
 
     /// An MCP request was answered or cancelled.
     fn request_ended(&self, request: &RequestEnd<'_>);
+
+    /// Reports whether calls may run now. An observer that must see every call refuses them while it can't keep what it
+    /// sees.
+    fn admits_calls(&self) -> bool {
+        true
+    }
+
+    /// A request named something that nothing has that its caller can see.
+    fn name_refused(&self, _refused: &RefusedName<'_>) {}
+
+    /// An HTTP caller wasn't authenticated. `reason` is a stable word.
+    fn authentication_failed(&self, _address: IpAddr, _reason: &'static str) {}
+}
+
+/// A request for something that nothing has that its caller can see.
+#[derive(Debug, Clone, Copy)]
+pub struct RefusedName<'a> {
+    /// The context, with the caller.
+    pub context: &'a CallContext,
+    /// The kind of call.
+    pub kind: CallKind,
+    /// The name or URI in the request.
+    pub name: &'a str,
+}
+
+/// What a call passes to its plugin.
+#[derive(Debug, Clone, Copy)]
+pub enum CallInput<'a> {
+    /// The arguments of a tool: the text of an object.
+    Arguments(&'a str),
+    /// The arguments of a prompt.
+    Texts(&'a [(String, String)]),
+    /// The URI of a resource.
+    Uri(&'a str),
+    /// The argument to complete: its name and its text so far.
+    Completed(&'a str, &'a str),
 }
 
 /// An ended plugin call: its name exists.
@@ -41,8 +80,12 @@ pub struct CallEnd<'a> {
     pub kind: CallKind,
     /// The public name of the tool or prompt. Resources have none here, because the number of URIs is unbounded.
     pub name: Option<&'a PublicName>,
+    /// The input.
+    pub input: CallInput<'a>,
     /// The outcome.
     pub outcome: CallOutcome<'a>,
+    /// The size of the result's content, in bytes. `None` without a result.
+    pub result_bytes: Option<u64>,
     /// The time since the call was admitted. `None` means that it wasn't.
     pub took: Option<Duration>,
 }
@@ -142,6 +185,9 @@ impl CallOutcome<'_> {
 /// A plugin's answer with an outcome other than [`CallOutcome::Failed`].
 pub(super) trait HasOutcome {
     fn outcome(&self) -> CallOutcome<'static>;
+
+    /// The size of its content, in bytes.
+    fn content_bytes(&self) -> u64;
 }
 
 impl<T: HasOutcome> HasOutcome for Outcome<T> {
@@ -151,11 +197,22 @@ impl<T: HasOutcome> HasOutcome for Outcome<T> {
             Self::NeedInput(_) => CallOutcome::NeedInput,
         }
     }
+
+    fn content_bytes(&self) -> u64 {
+        match self {
+            Self::Done(result) => result.content_bytes(),
+            Self::NeedInput(_) => 0,
+        }
+    }
 }
 
 impl<T: HasOutcome> HasOutcome for (T, CallPermit) {
     fn outcome(&self) -> CallOutcome<'static> {
         self.0.outcome()
+    }
+
+    fn content_bytes(&self) -> u64 {
+        self.0.content_bytes()
     }
 }
 
@@ -163,11 +220,20 @@ impl HasOutcome for ToolResult {
     fn outcome(&self) -> CallOutcome<'static> {
         if self.is_error { CallOutcome::ToolError } else { CallOutcome::Done }
     }
+
+    fn content_bytes(&self) -> u64 {
+        let structured = self.structured.as_ref().map_or(0, |value| value.get().len() as u64);
+        structured + self.content.iter().map(Content::content_bytes).sum::<u64>()
+    }
 }
 
 impl HasOutcome for ReadResult {
     fn outcome(&self) -> CallOutcome<'static> {
         CallOutcome::Done
+    }
+
+    fn content_bytes(&self) -> u64 {
+        self.contents.iter().map(|contents| contents.body.content_bytes()).sum()
     }
 }
 
@@ -175,11 +241,19 @@ impl HasOutcome for PromptResult {
     fn outcome(&self) -> CallOutcome<'static> {
         CallOutcome::Done
     }
+
+    fn content_bytes(&self) -> u64 {
+        self.messages.iter().map(|message| message.content.content_bytes()).sum()
+    }
 }
 
 impl HasOutcome for Completion {
     fn outcome(&self) -> CallOutcome<'static> {
         CallOutcome::Done
+    }
+
+    fn content_bytes(&self) -> u64 {
+        self.values.iter().map(|value| value.len() as u64).sum()
     }
 }
 
@@ -268,7 +342,9 @@ pub(super) struct PluginCall<'a> {
     catalog_plugin: &'a CatalogPlugin,
     context: &'a CallContext,
     called: CalledItem<'a>,
+    input: CallInput<'a>,
     admitted: Option<Instant>,
+    result_bytes: Option<u64>,
 }
 
 impl<'a> RequestSpan<PluginCall<'a>> {
@@ -277,9 +353,15 @@ impl<'a> RequestSpan<PluginCall<'a>> {
         catalog_plugin: &'a CatalogPlugin,
         context: &'a CallContext,
         called: CalledItem<'a>,
+        input: CallInput<'a>,
     ) -> Self {
-        let call = PluginCall { catalog_plugin, context, called, admitted: None };
+        let call = PluginCall { catalog_plugin, context, called, input, admitted: None, result_bytes: None };
         Self::new(observer, is_logged(&context.caller), call)
+    }
+
+    /// Reports whether the observer lets the call run.
+    pub(super) fn may_run(&self) -> bool {
+        self.observer.as_ref().is_none_or(|observer| observer.admits_calls())
     }
 
     pub(super) fn catalog_plugin(&self) -> &'a CatalogPlugin {
@@ -315,6 +397,9 @@ impl<'a> RequestSpan<PluginCall<'a>> {
 
     /// Reports the answer.
     pub(super) fn finish<T: HasOutcome>(mut self, answer: Result<T, CallError>) -> Result<T, DispatchError> {
+        if let Some(call) = self.observed() {
+            call.result_bytes = answer.as_ref().ok().map(HasOutcome::content_bytes);
+        }
         self.end(match &answer {
             Ok(answer) => answer.outcome(),
             Err(error) => CallOutcome::Failed(error),
@@ -327,12 +412,12 @@ impl Observed for PluginCall<'_> {
     type End<'e> = CallOutcome<'e>;
 
     fn report(&self, observer: Option<&dyn Observer>, outcome: CallOutcome<'_>) {
-        let &Self { catalog_plugin, context, called, admitted } = self;
+        let &Self { catalog_plugin, context, called, input, admitted, result_bytes } = self;
         // Checking arguments isn't running.
         let admitted = admitted.filter(|_| outcome != CallOutcome::InvalidArguments);
         let took = admitted.map(|admitted| admitted.elapsed());
         let (kind, name) = (called.kind(), called.name());
-        let end = CallEnd { context, catalog_plugin, kind, name, outcome, took };
+        let end = CallEnd { context, catalog_plugin, kind, name, input, outcome, result_bytes, took };
         if let Some(observer) = observer {
             observer.call_ended(&end);
         }
@@ -366,7 +451,7 @@ fn is_logged(caller: &Caller) -> bool {
 
 /// Writes a call's line of the access log. Names from tokens and clients are quoted and escaped.
 fn log_call(end: &CallEnd<'_>) {
-    let &CallEnd { context, catalog_plugin, kind, name, outcome, took } = end;
+    let &CallEnd { context, catalog_plugin, kind, name, input: _, outcome, result_bytes: _, took } = end;
     let name = name.map(PublicName::as_str);
     let (tool, prompt) = match kind {
         CallKind::Tool => (name, None),
