@@ -67,8 +67,8 @@ impl<'a> ResolvedWriter<'a> {
             match key.kind.content() {
                 Content::Keys(keys) => {
                     let its = found.and_then(|found| table(found, key.name));
-                    // Without its table there is no admin listener and no TLS.
-                    if its.is_some() || !["admin", "tls"].contains(&key.name) {
+                    // Without its table there is no admin listener, no audit log and no TLS.
+                    if its.is_some() || !["admin", "audit", "tls"].contains(&key.name) {
                         self.table(&below, keys, its);
                     }
                 }

@@ -110,6 +110,10 @@ fn the_admin_listener_needs_a_restart_but_plugins_do_not() {
     assert_eq!(with.needs_restart(&without), ["admin"]);
     assert_eq!(with.needs_restart(&other), ["admin.listen"]);
     assert_eq!(without.needs_restart(&at("plugins.a.source = 'a.wasm'")), [""; 0]);
+    for audit in ["[audit]", "audit.keep = 3", "audit.mask = ['pin']"] {
+        assert_eq!(at(audit).needs_restart(&without), ["audit"]);
+    }
+    assert_eq!(at("[audit]").needs_restart(&at("audit.keep = 10")), [""; 0]);
 }
 
 #[test]
