@@ -14,7 +14,7 @@ use moongate_auth::{Authenticator, WallClock};
 use moongate_config::{BearerToken, Config, Diagnostic, LoadedConfig, WiderGrantsPolicy};
 use moongate_model::names::Principal;
 use moongate_model::roles::AccessRoles;
-use moongate_protocol::dispatch::StartupWait;
+use moongate_protocol::dispatch::{Observer, StartupWait};
 use moongate_protocol::mcp::{CacheScope, Identity, ProtocolOptions, RandomnessError, SealingKey};
 use moongate_protocol::server::{Server, ServerOptions};
 use tokio::sync::watch;
@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::admin::{self, AdminError};
+use crate::audit::{AuditStartError, Auditor, ObserverSet};
 use crate::metrics::Metrics;
 use crate::supervisor::control::AdminCredentials;
 use crate::supervisor::memory_shares::MemoryShares;
@@ -63,6 +64,9 @@ pub struct AppOptions {
 /// An error when starting the gateway.
 #[derive(Debug, thiserror::Error)]
 pub enum AppStartError {
+    /// The audit log can't be used.
+    #[error(transparent)]
+    Audit(#[from] AuditStartError),
     /// The trace file can't be used.
     #[error(transparent)]
     Trace(#[from] TraceError),
@@ -99,6 +103,7 @@ impl AppStartError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
+            Self::Audit(error) => Some(error.hint().to_owned()),
             Self::Trace(error) => Some(error.hint()),
             Self::Bind(error) => Some(error.hint()),
             Self::Admin(error) => Some(error.hint()),
@@ -126,6 +131,7 @@ pub struct App {
     ending: TransportShutdown,
     transports: TransportTasks,
     trace: Option<Trace>,
+    audit: Option<Arc<Auditor>>,
     /// Reloads on signals.
     reloading: Option<AbortOnDropHandle<()>>,
     _restore: Option<Restore>,
@@ -165,13 +171,18 @@ impl App {
             ReloadChecks { http: address, admin: admin_address, default_wider_grants, trace: trace.clone() };
         let plugins = plugins.config_hook(move |loaded| checks.check(loaded));
         let own = [address, admin_address].into_iter().flatten();
+        let audit = config.audit.as_ref().map(|audit| Auditor::open(audit, config)).transpose()?;
+        let plugins = match &audit {
+            Some(audit) => plugins.observer(Arc::<Auditor>::clone(audit)),
+            None => plugins,
+        };
         let mut started = config.clone();
         started.wider_grants.get_or_insert(default_wider_grants);
         let supervisor = Arc::new(
             Supervisor::start(started, plugins.own_addresses(own).admin_credentials(credentials)).await?,
         );
         let metrics = Metrics::new(supervisor.catalog(), supervisor.tokens());
-        let server = server(config, &supervisor, &metrics)?;
+        let server = server(config, &supervisor, &metrics, audit.as_ref())?;
         let ending = TransportShutdown::default();
         let draining = CancellationToken::new();
         let http = bound.map(|bound| {
@@ -206,7 +217,7 @@ impl App {
             tokio::spawn(stdio::serve(Arc::clone(&server), input, output, tap, ending.clone()))
         });
         if let Some(admin) = &admin {
-            admin.open(&supervisor, &server, &metrics, &draining);
+            admin.open(&supervisor, &server, &metrics, audit.as_ref(), &draining);
         }
         Ok(Self {
             supervisor,
@@ -217,6 +228,7 @@ impl App {
             ending,
             transports: TransportTasks::new(http, stdio),
             trace,
+            audit,
             reloading: None,
             _restore: restore,
         })
@@ -375,6 +387,7 @@ fn server(
     config: &Config,
     supervisor: &Supervisor,
     metrics: &Arc<Metrics>,
+    audit: Option<&Arc<Auditor>>,
 ) -> Result<Arc<Server>, RandomnessError> {
     let http = &config.http;
     let options = ServerOptions {
@@ -401,7 +414,15 @@ fn server(
     let max_wait = (!config.require_all).then_some(config.startup_wait);
     let startup_wait = StartupWait::new(supervisor.startup_stages().clone(), max_wait);
     let dispatcher = supervisor.dispatcher().with_startup_wait(startup_wait);
-    Ok(Server::new(dispatcher.with_observer(Arc::<Metrics>::clone(metrics)), options))
+    let metrics: Arc<dyn Observer> = Arc::<Metrics>::clone(metrics);
+    let observer: Arc<dyn Observer> = match audit {
+        Some(audit) => {
+            let audit: Arc<dyn Observer> = Arc::<Auditor>::clone(audit);
+            ObserverSet::new(vec![audit, metrics])
+        }
+        None => metrics,
+    };
+    Ok(Server::new(dispatcher.with_observer(observer), options))
 }
 
 impl Drop for App {

@@ -13,6 +13,7 @@ use self::error::CommandError;
 use crate::telemetry::{LogFormat, Verbosity, WarningDestination, set_stderr_format};
 
 mod admin_client;
+mod audit;
 mod call;
 mod check;
 mod client;
@@ -162,6 +163,7 @@ enum CliCommand {
     Call(call::Call),
     Reload(reload::Reload),
     Health(health::Health),
+    Audit(audit::Audit),
     #[command(alias = "init")]
     New(new::New),
     Client(client::Client),
@@ -207,6 +209,7 @@ impl Cli {
             | CliCommand::Call(_)
             | CliCommand::Reload(_)
             | CliCommand::Health(_)
+            | CliCommand::Audit(_)
             | CliCommand::New(_)
             | CliCommand::Client(_)
             | CliCommand::Schema(_)
@@ -220,6 +223,7 @@ impl Cli {
             | CliCommand::List(_)
             | CliCommand::Reload(_)
             | CliCommand::Health(_)
+            | CliCommand::Audit(_)
             | CliCommand::New(_)
             | CliCommand::Client(_)
             | CliCommand::Schema(_)
@@ -257,6 +261,7 @@ impl Cli {
             CliCommand::Call(call) => call.run(&common).await,
             CliCommand::Reload(reload) => reload.run(&common).await,
             CliCommand::Health(health) => health.run(&common).await,
+            CliCommand::Audit(audit) => audit.run(&common),
             CliCommand::New(new) => new.run(&common),
             CliCommand::Client(client) => client.run(&common),
             CliCommand::Schema(schema) => schema.run().map_err(CommandError::from),

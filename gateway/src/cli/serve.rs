@@ -300,6 +300,7 @@ fn start_error(error: &AppStartError, mut problems: Vec<Diagnostic>, source: &Co
             | TraceError::OtherOwner(_)
             | TraceError::OtherUsersHaveAccess { .. },
         )
+        | AppStartError::Audit(_)
         | AppStartError::Bind(_)
         | AppStartError::Admin(AdminError::Bind(_))
         | AppStartError::Supervisor(supervisor::SupervisorStartError::Host(_))

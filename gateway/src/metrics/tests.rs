@@ -109,6 +109,7 @@ fn render_as(metrics: &Metrics, status: &SupervisorStatus, format: MetricsFormat
             (id("gone"), CallLoad::default()),
         ],
         clients: ServerGauges { sessions: 6, legacy_sse_clients: 7, listen_streams: 8, unread_bytes: 9 },
+        audit: None,
     };
     metrics.render(&snapshot, format)
 }

@@ -127,6 +127,8 @@ impl BoundEndpoint {
         ending: TransportShutdown,
     ) -> usize {
         let EndpointContext { tls, authenticator, health } = context;
+        let tls =
+            ListenerTls::new(tls, ListenerPurpose::Mcp).map(|tls| tls.reporting_to(Arc::clone(&server)));
         let endpoint =
             Arc::new(Endpoint::new(server, config, authenticator, health, self.address(), trace, metrics));
         let mut router = Router::new();
@@ -148,7 +150,6 @@ impl BoundEndpoint {
         let router = router.fallback(endpoint::not_found).with_state(endpoint);
         let TransportShutdown { stop_accepting: stop, time_up: over, .. } = ending;
         let limits = ListenerLimits { connections: max_connections(config), idle: config.idle_timeout };
-        let tls = ListenerTls::new(tls, ListenerPurpose::Mcp);
         self.0.serve(router, tls, limits, stop, over.cancelled_owned()).await
     }
 }
