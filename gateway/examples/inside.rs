@@ -154,6 +154,7 @@ fn counting(dispatcher: &Dispatcher) -> Result<f64> {
     let call = CallEnd {
         context: &context,
         input: CallInput::Arguments("{}"),
+        input_hash: None,
         result_bytes: None,
         catalog_plugin: tool.plugin(),
         kind: CallKind::Tool,

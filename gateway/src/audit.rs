@@ -14,7 +14,7 @@ use moongate_audit::{
 };
 use moongate_config::{AuditConfig, AuditWhenFull, Config};
 use moongate_model::names::{Digest, PluginId};
-use moongate_protocol::dispatch::{CallEnd, Observer, RefusedName, RequestEnd};
+use moongate_protocol::dispatch::{CallEnd, InputHasher, Observer, RefusedName, RequestEnd};
 
 use crate::supervisor::control::ReloadCause;
 use crate::supervisor::observer::{SupervisorChange, SupervisorObserver};
@@ -22,13 +22,13 @@ use crate::supervisor::status::PendingChange;
 
 mod arguments;
 mod call_record;
-mod failed_authentications;
 mod observer_set;
+mod refusals;
 
 pub use observer_set::ObserverSet;
 
-use arguments::ArgumentsRecorder;
-use failed_authentications::FailedAuthentications;
+use arguments::{ArgumentsRecorder, InputHash};
+use refusals::RefusalRecords;
 
 /// The time limit at shutdown for the last records.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -87,7 +87,7 @@ pub fn audit_files(config: &AuditConfig) -> AuditFiles {
 pub struct Auditor {
     log: AuditLog,
     arguments: ArgumentsRecorder,
-    failed_authentications: FailedAuthentications,
+    refusals: RefusalRecords,
     is_closed: AtomicBool,
 }
 
@@ -107,7 +107,7 @@ impl Auditor {
         };
         let log = AuditLog::open(audit_files(audit), key, when_full)?;
         let auditor = Self {
-            failed_authentications: FailedAuthentications::new(log.clone()),
+            refusals: RefusalRecords::new(log.clone()),
             arguments: ArgumentsRecorder::new(audit),
             is_closed: AtomicBool::new(false),
             log,
@@ -115,7 +115,7 @@ impl Auditor {
         let mut start = AuditRecord::new(AuditEvent::GatewayStart, AuditOutcome::Allowed);
         start.detail = Some(format!("moongate {}, {}", env!("CARGO_PKG_VERSION"), config.file.display()));
         start.digest = Some(Digest::of(config.source_text.expose().as_bytes()).to_string());
-        auditor.log.record(&start);
+        auditor.log.record_change(&start);
         for plugin in &config.plugins {
             let granted = plugin.added_grants(None);
             if !granted.is_empty() {
@@ -131,6 +131,11 @@ impl Auditor {
         self.log.status()
     }
 
+    /// Records that credentials were missing or not accepted at the admin listener.
+    pub fn admin_refused(&self, address: IpAddr, reason: &'static str) {
+        self.refusals.record_authentication(AuditEvent::Admin, address, reason);
+    }
+
     /// Records that the gateway stops, and writes everything.
     pub async fn stop(self: Arc<Self>) {
         // Waiting blocks a thread. The task fails only if the runtime ends.
@@ -141,8 +146,8 @@ impl Auditor {
         if self.is_closed.swap(true, Ordering::Relaxed) {
             return;
         }
-        self.failed_authentications.flush();
-        self.log.record(&AuditRecord::new(AuditEvent::GatewayStop, AuditOutcome::Allowed));
+        self.refusals.flush();
+        self.log.record_change(&AuditRecord::new(AuditEvent::GatewayStop, AuditOutcome::Allowed));
         self.log.stop(STOP_TIMEOUT);
     }
 
@@ -158,17 +163,16 @@ impl Auditor {
         record.added = added.to_vec();
         record.removed = removed.to_vec();
         record.reason = reason;
-        self.log.record(&record);
+        self.log.record_change(&record);
     }
 }
 
 impl Observer for Auditor {
     fn call_ended(&self, call: &CallEnd<'_>) {
-        let record = call_record::of_call(call, &self.arguments, self.log.key());
-        if call.took.is_some() {
-            self.log.record_admitted(&record);
-        } else {
-            self.log.record(&record);
+        let record = call_record::of_call(call, &self.arguments);
+        match call.took {
+            Some(_) => self.log.record_admitted(&record),
+            None => self.refusals.record_call(record),
         }
     }
 
@@ -178,12 +182,16 @@ impl Observer for Auditor {
         self.log.admits_calls()
     }
 
+    fn input_hasher(&self) -> Option<Box<dyn InputHasher>> {
+        Some(Box::new(InputHash(self.log.key().arguments_hash())))
+    }
+
     fn name_refused(&self, refused: &RefusedName<'_>) {
-        self.log.record(&call_record::of_refused_name(refused));
+        self.refusals.record_call(call_record::of_refused_name(refused));
     }
 
     fn authentication_failed(&self, address: IpAddr, reason: &'static str) {
-        self.failed_authentications.record(address, reason);
+        self.refusals.record_authentication(AuditEvent::Authentication, address, reason);
     }
 }
 
@@ -245,7 +253,7 @@ impl SupervisorObserver for Auditor {
                 record
             }
         };
-        self.log.record(&record);
+        self.log.record_change(&record);
     }
 }
 

@@ -1,7 +1,8 @@
 //! The bounded queue of records, and the thread that writes them.
 //!
 //! The threads that serve calls only add to the queue. [`AuditLog::admits_calls`] is checked before a call runs, so the
-//! queue exceeds its limit at most by the calls that run already.
+//! queue exceeds its limit at most by the calls that run already. What callers cause without a call that runs has only
+//! half of the queue, so that it displaces neither changes nor calls.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -18,6 +19,9 @@ const MAX_QUEUED_BYTES: usize = 16 << 20;
 
 /// The number of waiting records from which no more are accepted.
 const MAX_QUEUED_RECORDS: usize = 8192;
+
+/// The parts of the queue, of which refusals have one.
+const QUEUE_HALVES: usize = 2;
 
 /// The most that is written at once, in bytes.
 const MAX_BATCH_BYTES: usize = 1 << 20;
@@ -36,6 +40,17 @@ pub enum WhenFull {
     Refuse,
     /// Calls run, and records are dropped and counted.
     Drop,
+}
+
+/// What a record is about: whether it can be dropped.
+#[derive(Debug, Clone, Copy)]
+enum RecordSource {
+    /// A call that ran.
+    AdmittedCall,
+    /// A refused call, or failed authentication: anyone can cause any number of them.
+    Refusal,
+    /// A change, the start or the end of the gateway.
+    Change,
 }
 
 /// The state of the log.
@@ -130,20 +145,26 @@ impl AuditLog {
             return true;
         }
         let state = self.state();
-        state.failure.is_none() && !state.is_full() && !state.is_stopping
+        state.failure.is_none() && !state.is_filled(QUEUE_HALVES) && !state.is_stopping
     }
 
     /// Queues the record of a call that was admitted. It is dropped only if the log may drop records.
     pub fn record_admitted(&self, record: &AuditRecord) {
-        self.push(record, self.0.when_full == WhenFull::Refuse);
+        self.push(record, RecordSource::AdmittedCall);
     }
 
-    /// Queues a record. If the queue is full, it is dropped and counted.
-    pub fn record(&self, record: &AuditRecord) {
-        self.push(record, false);
+    /// Queues the record of a refused call or of failed authentication. If half of the queue is full, it is dropped and
+    /// counted.
+    pub fn record_refusal(&self, record: &AuditRecord) {
+        self.push(record, RecordSource::Refusal);
     }
 
-    fn push(&self, record: &AuditRecord, is_kept: bool) {
+    /// Queues the record of a change. It is dropped only if the queue is twice its size: operators cause few of them.
+    pub fn record_change(&self, record: &AuditRecord) {
+        self.push(record, RecordSource::Change);
+    }
+
+    fn push(&self, record: &AuditRecord, source: RecordSource) {
         let mut members = record.members();
         if members.len() > MAX_LINE_BYTES / 2 {
             let mut shorter = record.clone();
@@ -153,7 +174,12 @@ impl AuditLog {
             members = shorter.members();
         }
         let mut state = self.state();
-        if state.is_full() && !is_kept {
+        let is_dropped = match source {
+            RecordSource::AdmittedCall => self.0.when_full == WhenFull::Drop && state.is_filled(QUEUE_HALVES),
+            RecordSource::Refusal => state.is_filled(1),
+            RecordSource::Change => state.is_filled(2 * QUEUE_HALVES),
+        };
+        if is_dropped {
             state.dropped += 1;
             state.unrecorded += 1;
             return;
@@ -198,8 +224,10 @@ impl AuditLog {
 }
 
 impl LogState {
-    fn is_full(&self) -> bool {
-        self.queue.len() >= MAX_QUEUED_RECORDS || self.queued_bytes >= MAX_QUEUED_BYTES
+    /// Reports whether this number of halves of the queue is full.
+    fn is_filled(&self, halves: usize) -> bool {
+        self.queue.len() >= halves * MAX_QUEUED_RECORDS / QUEUE_HALVES
+            || self.queued_bytes >= halves * MAX_QUEUED_BYTES / QUEUE_HALVES
     }
 
     /// Takes the records that are written together.
@@ -288,22 +316,23 @@ impl LogWriter {
             }
             let mut state = self.log.state();
             state.failure = Some(error.to_string());
-            if self.log.0.when_full == WhenFull::Drop {
-                let records = (batch.lines.len() - usize::from(batch.dropped > 0)) as u64;
-                state.dropped += records;
-                state.unrecorded += records + batch.dropped;
-                drop(state);
-                thread::sleep(RETRY_DELAY);
-                return true;
-            }
             if state.is_stopping {
                 tracing::error!(records = batch.lines.len(), "the audit log ends without these records");
                 return false;
+            }
+            let is_dropped = self.log.0.when_full == WhenFull::Drop;
+            if is_dropped {
+                let records = (batch.lines.len() - usize::from(batch.dropped > 0)) as u64;
+                state.dropped += records;
+                state.unrecorded += records + batch.dropped;
             }
             let changed = &self.log.0.changed;
             // Not at each new record, but soon when the log is stopped.
             let wait = changed.wait_timeout_while(state, RETRY_DELAY, |state| !state.is_stopping);
             drop(wait.unwrap_or_else(PoisonError::into_inner));
+            if is_dropped {
+                return true;
+            }
         }
     }
 

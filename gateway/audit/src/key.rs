@@ -14,7 +14,7 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 use rustix::fs::OFlags;
 
 use crate::chain::{ChainHash, hex};
-use crate::log_file::has_lines;
+use crate::log_file::{directory, has_lines};
 
 /// The length of a generated key, in bytes.
 const KEY_BYTES: usize = 32;
@@ -115,20 +115,36 @@ impl AuditKey {
 
     /// The keyed hash of a line.
     pub(crate) fn hash_line(&self, line: &[u8]) -> ChainHash {
-        hash(&self.chain, line)
+        chain_hash(&hmac::sign(&self.chain, line))
     }
 
-    /// The keyed hash of arguments, in hexadecimal. Equal arguments have equal hashes, and only who has the key can try
-    /// out values.
+    /// Begins the keyed hash of arguments.
     #[must_use]
-    pub fn hash_arguments(&self, arguments: &[u8]) -> String {
-        hash(&self.arguments, arguments).to_string()
+    pub fn arguments_hash(&self) -> ArgumentsHash {
+        ArgumentsHash(hmac::Context::with_key(&self.arguments))
     }
 }
 
-fn hash(key: &hmac::Key, text: &[u8]) -> ChainHash {
+/// The keyed hash of arguments. Equal arguments have equal hashes, and only who has the key can try out values.
+#[derive(Debug, Clone)]
+pub struct ArgumentsHash(hmac::Context);
+
+impl ArgumentsHash {
+    /// Adds the next part of the arguments.
+    pub fn update(&mut self, part: &[u8]) {
+        self.0.update(part);
+    }
+
+    /// The hash, in hexadecimal.
+    #[must_use]
+    pub fn finish(self) -> String {
+        chain_hash(&self.0.sign()).to_string()
+    }
+}
+
+fn chain_hash(tag: &hmac::Tag) -> ChainHash {
     let mut hash = [0; 32];
-    hash.copy_from_slice(hmac::sign(key, text).as_ref());
+    hash.copy_from_slice(tag.as_ref());
     ChainHash::new(hash)
 }
 
@@ -150,5 +166,7 @@ fn create(path: &Path) -> io::Result<()> {
         result => result,
     });
     fs::remove_file(&unfinished)?;
-    linked
+    linked?;
+    // The log mustn't outlast its key.
+    File::open(directory(path))?.sync_all()
 }

@@ -18,9 +18,10 @@ mod verify;
 
 pub use audit_log::{AuditLog, AuditStatus, WhenFull};
 pub use chain::{ChainHash, ChainHead, InvalidHashError};
-pub use key::{AuditKey, AuditKeyError};
+pub use key::{ArgumentsHash, AuditKey, AuditKeyError};
 pub use log_file::{AuditFileError, AuditFiles};
 pub use record::{
     AuditClient, AuditEvent, AuditOutcome, AuditPrincipal, AuditRecord, AuditedArguments, PrincipalKind,
+    short,
 };
 pub use verify::{LogFiles, Verification, VerificationError, verify};

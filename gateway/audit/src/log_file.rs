@@ -102,7 +102,7 @@ pub(crate) fn has_lines(path: &Path) -> bool {
     is_filled || full_files(path).is_ok_and(|files| !files.is_empty())
 }
 
-fn directory(path: &Path) -> &Path {
+pub(crate) fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 

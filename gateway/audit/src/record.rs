@@ -15,7 +15,7 @@ pub(crate) const RECORD_VERSION: u32 = 1;
 const MAX_TEXT_BYTES: usize = 1024;
 
 /// What happened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AuditEvent {
     /// A call to a tool.
@@ -51,7 +51,7 @@ pub enum AuditEvent {
 }
 
 /// How it ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AuditOutcome {
     /// It was allowed, and it succeeded.
@@ -69,7 +69,7 @@ pub enum AuditOutcome {
 }
 
 /// The kind of a caller's identity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PrincipalKind {
     /// The process that started the gateway over stdio.
@@ -85,7 +85,7 @@ pub enum PrincipalKind {
 }
 
 /// Who acted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct AuditPrincipal {
     /// The kind.
     pub kind: PrincipalKind,
@@ -117,8 +117,9 @@ pub struct AuditClient {
 /// The arguments of a call.
 #[derive(Debug, Clone, Serialize)]
 pub struct AuditedArguments {
-    /// Their keyed hash, as [`AuditKey::hash_arguments`](crate::AuditKey::hash_arguments) makes it.
-    pub hmac: String,
+    /// Their keyed hash, as [`ArgumentsHash`](crate::ArgumentsHash) makes it. `None` if the call didn't run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hmac: Option<String>,
     /// Their length, in bytes.
     pub bytes: u64,
     /// The arguments themselves, masked, on one line.
@@ -237,8 +238,9 @@ fn rfc3339<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::
     serializer.collect_str(&humantime::format_rfc3339_millis(*time))
 }
 
-/// The text, cut at a character.
-fn short(text: &str) -> &str {
+/// The part of a text that a record contains. It is cut at a character.
+#[must_use]
+pub fn short(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_TEXT_BYTES)]
 }
 
@@ -252,5 +254,8 @@ fn short_text<S: Serializer>(text: &Option<String>, serializer: S) -> Result<S::
 
 fn short_list<S: Serializer>(list: &[String], serializer: S) -> Result<S::Ok, S::Error> {
     const MAX_ITEMS: usize = 64;
-    serializer.collect_seq(list.iter().take(MAX_ITEMS).map(|text| short(text)))
+    let rest = list.len().saturating_sub(MAX_ITEMS);
+    let rest = (rest > 0).then(|| format!("… and {rest} more"));
+    let items = list.iter().take(MAX_ITEMS).map(|text| short(text));
+    serializer.collect_seq(items.chain(rest.as_deref()))
 }

@@ -34,7 +34,10 @@ impl LogFiles {
         loop {
             attempts += 1;
             let mut paths: Vec<_> = full.iter().map(|file| file.path.clone()).collect();
-            paths.push(path.to_owned());
+            // After a crash within a rotation, it is missing until the next start.
+            if attempts < MAX_OPEN_ATTEMPTS || full.is_empty() || path.exists() {
+                paths.push(path.to_owned());
+            }
             let opened = Self::open(paths);
             let now = list()?;
             // The file is missing for a moment while it is rotated.
@@ -101,8 +104,13 @@ pub enum VerificationError {
         problem: String,
     },
     /// The known head isn't in the log.
-    #[error("the line with the hash {0} isn't in the log: the log was cut, or replaced by another")]
-    HeadMissing(ChainHash),
+    #[error("the line with the hash {hash} isn't in the log: the log was cut, or replaced by another{}", or_rotated(*first_sequence))]
+    HeadMissing {
+        /// The hash.
+        hash: ChainHash,
+        /// The first line that was checked.
+        first_sequence: u64,
+    },
     /// The oldest files are missing.
     #[error("the records {from} to {to} are missing: rotation hasn't removed them")]
     OldestMissing {
@@ -149,8 +157,9 @@ pub fn verify(
             torn.line
         ));
     }
-    if let Some(known) = verifier.known_head {
-        return Err(VerificationError::HeadMissing(known));
+    if let Some(hash) = verifier.known_head {
+        let first_sequence = verifier.first_sequence;
+        return Err(VerificationError::HeadMissing { hash, first_sequence });
     }
     let head = verifier.head.ok_or(VerificationError::Empty)?;
     let Verifier { first_sequence, lines, kept_from, notes, .. } = verifier;
@@ -158,6 +167,15 @@ pub fn verify(
         return Err(VerificationError::OldestMissing { from: kept_from, to: first_sequence - 1 });
     }
     Ok(Verification { lines, first_sequence, head, notes })
+}
+
+/// Another reason that a line is missing.
+fn or_rotated(first_sequence: u64) -> String {
+    if first_sequence > 1 {
+        format!(", or it is older than the first line here, which has the number {first_sequence}")
+    } else {
+        String::new()
+    }
 }
 
 fn io_error(path: &Path, source: io::Error) -> VerificationError {

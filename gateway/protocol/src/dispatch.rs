@@ -33,7 +33,8 @@ mod output;
 pub use arguments::Arguments;
 pub use error::DispatchError;
 pub use observer::{
-    CallEnd, CallInput, CallKind, CallOutcome, NetworkTransport, Observer, RefusedName, RequestEnd,
+    CallEnd, CallInput, CallKind, CallOutcome, InputHasher, NetworkTransport, Observer, RefusedName,
+    RequestEnd,
 };
 pub(crate) use observer::{Observed, RequestSpan};
 pub use startup_wait::{StartupStages, StartupWait};
@@ -194,6 +195,7 @@ impl Dispatcher {
                 return Err(DispatchError::InvalidArguments { message, pointer });
             }
         };
+        span.hash_input().await;
         let call = || catalog_plugin.plugin().call_tool(Arc::clone(context), &entry.tool().name, &arguments);
         let answer = match self.invoke(catalog_plugin, context, call).await {
             Ok(outcome) => output::check_tool_outcome(view, entry, &checks, outcome).await,
@@ -377,6 +379,7 @@ impl Dispatcher {
         call: impl FnOnce() -> PluginFuture<'a, T>,
     ) -> Result<(T, CallPermit), CallError> {
         let permit = self.admit(span, context).await?;
+        span.hash_input().await;
         Ok((self.invoke(span.catalog_plugin(), context, call).await?, permit))
     }
 

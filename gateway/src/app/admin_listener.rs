@@ -82,12 +82,18 @@ impl AdminListener {
             metrics: Arc::clone(metrics),
             audit: audit.cloned(),
         };
+        let auditor = audit.cloned();
         let refusals = Arc::clone(metrics);
         self.opener.set_started(AdminContext {
             status: Box::new(supervisor.status_reader()),
             reloader: supervisor.reloader(),
             metrics: Box::new(move |format| sources.render(format)),
             refused: Box::new(move |reason| refusals.request_refused(reason)),
+            authentication_failed: Box::new(move |address, reason| {
+                if let Some(auditor) = &auditor {
+                    auditor.admin_refused(address, reason);
+                }
+            }),
             loaded: supervisor.startup_stages().loaded.clone(),
             draining: draining.clone(),
         });

@@ -2,18 +2,30 @@
 
 use std::convert::Infallible;
 
-use moongate_audit::{AuditKey, AuditedArguments};
+use moongate_audit::{ArgumentsHash, AuditedArguments};
 use moongate_config::{AuditArguments, AuditConfig};
 use moongate_model::json::{push_string, type_of_text, visit_elements, visit_members};
-use moongate_protocol::dispatch::CallInput;
+use moongate_protocol::dispatch::{CallInput, InputHasher};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
 
 /// The largest arguments that are recorded themselves, in bytes. Programs that ship logs don't take much longer lines.
 const MAX_RECORDED_BYTES: usize = 64 << 10;
 
 /// The recorded value of a masked member.
 const MASKED: &str = "\"***\"";
+
+/// The hash of arguments.
+pub(super) struct InputHash(pub(super) ArgumentsHash);
+
+impl InputHasher for InputHash {
+    fn update(&mut self, part: &[u8]) {
+        self.0.update(part);
+    }
+
+    fn finish(self: Box<Self>) -> String {
+        self.0.finish()
+    }
+}
 
 /// Records arguments in the configured form.
 #[derive(Debug)]
@@ -27,25 +39,22 @@ impl ArgumentsRecorder {
         Self { form: config.arguments, mask: config.mask.clone() }
     }
 
-    /// The recorded arguments. `None` if there are none: a URI isn't secret, and is a member of its own.
-    pub(super) fn record(&self, input: CallInput<'_>, key: &AuditKey) -> Option<AuditedArguments> {
-        let built;
-        let text: &str = match input {
-            CallInput::Arguments(text) => text,
-            CallInput::Texts(texts) => {
-                let texts = texts.iter().map(|(name, text)| (name.clone(), Value::from(text.as_str())));
-                built = Value::Object(texts.collect::<Map<_, _>>()).to_string();
-                &built
-            }
-            CallInput::Completed(name, text) => {
-                built = json!({ name: text }).to_string();
-                &built
-            }
-            CallInput::Uri(_) => return None,
-        };
+    /// The recorded arguments of a call that ran. `None` if there are none: a URI isn't secret, and is a member of its own.
+    pub(super) fn record(&self, input: CallInput<'_>, hash: Option<&str>) -> Option<AuditedArguments> {
+        let text = input.text()?;
         let is_recorded = self.form == AuditArguments::Full && text.len() <= MAX_RECORDED_BYTES;
-        let value = is_recorded.then(|| self.masked(text)).flatten();
-        Some(AuditedArguments { hmac: key.hash_arguments(text.as_bytes()), bytes: text.len() as u64, value })
+        let value = is_recorded.then(|| self.masked(&text)).flatten();
+        Some(AuditedArguments { hmac: hash.map(str::to_owned), bytes: text.len() as u64, value })
+    }
+
+    /// The recorded arguments of a refused call: their size.
+    pub(super) fn size(input: CallInput<'_>) -> Option<AuditedArguments> {
+        match input {
+            CallInput::Uri(_) => None,
+            CallInput::Arguments(_) | CallInput::Texts(_) | CallInput::Completed(..) => {
+                Some(AuditedArguments { hmac: None, bytes: input.bytes() as u64, value: None })
+            }
+        }
     }
 
     /// The value with masked members, on one line.
@@ -105,8 +114,7 @@ mod tests {
 
     fn recorded(text: &str) -> AuditedArguments {
         let recorder = ArgumentsRecorder { form: AuditArguments::Full, mask: vec!["pin".to_owned()] };
-        let key = AuditKey::new(&"k".repeat(32)).unwrap();
-        recorder.record(CallInput::Arguments(text), &key).unwrap()
+        recorder.record(CallInput::Arguments(text), Some("hash")).unwrap()
     }
 
     #[test]
@@ -136,6 +144,6 @@ mod tests {
             (recorded(&text(MAX_RECORDED_BYTES)), recorded(&text(MAX_RECORDED_BYTES + 1)));
         assert!(largest.value.is_some());
         assert!(larger.value.is_none() && larger.bytes == MAX_RECORDED_BYTES as u64 + 1);
-        assert_ne!(largest.hmac, larger.hmac);
+        assert_eq!(larger.hmac.as_deref(), Some("hash"));
     }
 }

@@ -1,7 +1,7 @@
 //! Records of calls.
 
 use moongate_audit::{
-    AuditClient, AuditEvent, AuditKey, AuditOutcome, AuditPrincipal, AuditRecord, PrincipalKind,
+    AuditClient, AuditEvent, AuditOutcome, AuditPrincipal, AuditRecord, PrincipalKind, short,
 };
 use moongate_model::call::{CallContext, CallError};
 use moongate_model::caller::Caller;
@@ -11,8 +11,9 @@ use moongate_protocol::dispatch::{CallEnd, CallInput, CallKind, CallOutcome, Ref
 use super::arguments::ArgumentsRecorder;
 
 /// The record of a call that ended.
-pub(super) fn of_call(call: &CallEnd<'_>, arguments: &ArgumentsRecorder, key: &AuditKey) -> AuditRecord {
-    let &CallEnd { context, input, result_bytes, catalog_plugin, kind, name, outcome, took } = call;
+pub(super) fn of_call(call: &CallEnd<'_>, arguments: &ArgumentsRecorder) -> AuditRecord {
+    let &CallEnd { context, input, input_hash, result_bytes, catalog_plugin, kind, name, outcome, took } =
+        call;
     let (audited, reason) = audited_outcome(outcome);
     let mut record = in_context(context, kind, audited);
     record.reason = reason;
@@ -20,9 +21,12 @@ pub(super) fn of_call(call: &CallEnd<'_>, arguments: &ArgumentsRecorder, key: &A
     record.digest = Some(catalog_plugin.plugin().digest().to_string());
     record.name = name.map(ToString::to_string);
     if let CallInput::Uri(uri) = input {
-        record.uri = Some(uri.to_owned());
+        record.uri = Some(short(uri).to_owned());
     }
-    record.arguments = arguments.record(input, key);
+    record.arguments = match took {
+        Some(_) => arguments.record(input, input_hash),
+        None => ArgumentsRecorder::size(input),
+    };
     record.result_bytes = result_bytes;
     record.duration_ms = took.map(milliseconds);
     record
@@ -33,7 +37,7 @@ pub(super) fn of_refused_name(refused: &RefusedName<'_>) -> AuditRecord {
     let &RefusedName { context, kind, name } = refused;
     let mut record = in_context(context, kind, AuditOutcome::Denied);
     record.reason = Some("unknown");
-    let name = Some(name.to_owned());
+    let name = Some(short(name).to_owned());
     match kind {
         CallKind::Resource => record.uri = name,
         // For a completion, it can also be the text of a template.
@@ -51,10 +55,10 @@ fn in_context(context: &CallContext, kind: CallKind, outcome: AuditOutcome) -> A
     };
     let mut record = AuditRecord::new(event, outcome);
     record.principal = Some(principal(&context.caller));
-    record.client = context
-        .client
-        .as_ref()
-        .map(|client| AuditClient { name: client.name.clone(), version: client.version.clone() });
+    record.client = context.client.as_ref().map(|client| AuditClient {
+        name: short(&client.name).to_owned(),
+        version: short(&client.version).to_owned(),
+    });
     record.session = context.session.as_deref().map(str::to_owned);
     record.trace_id = context.trace_id.as_deref().map(str::to_owned);
     record
@@ -98,8 +102,9 @@ fn audited_outcome(outcome: CallOutcome<'_>) -> (AuditOutcome, Option<&'static s
                 | CallError::Handles(_)
                 | CallError::TooLarge(_)
                 | CallError::Busy(_)
-                | CallError::RateLimited(_) => AuditOutcome::Limited,
-                CallError::Timeout(_) | CallError::TimeoutBeforeStart(_) => AuditOutcome::TimedOut,
+                | CallError::RateLimited(_)
+                | CallError::TimeoutBeforeStart(_) => AuditOutcome::Limited,
+                CallError::Timeout(_) => AuditOutcome::TimedOut,
                 CallError::Cancelled => AuditOutcome::Cancelled,
                 CallError::Refused(_)
                 | CallError::Trap(_)

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use moongate_protocol::dispatch::{CallEnd, Observer, RefusedName, RequestEnd};
+use moongate_protocol::dispatch::{CallEnd, InputHasher, Observer, RefusedName, RequestEnd};
 
 /// Passes everything to each observer, in this order.
 #[derive(Debug)]
@@ -28,6 +28,11 @@ impl Observer for ObserverSet {
 
     fn admits_calls(&self) -> bool {
         self.0.iter().all(|observer| observer.admits_calls())
+    }
+
+    fn input_hasher(&self) -> Option<Box<dyn InputHasher>> {
+        // Only one of them hashes.
+        self.0.iter().find_map(|observer| observer.input_hasher())
     }
 
     fn name_refused(&self, refused: &RefusedName<'_>) {

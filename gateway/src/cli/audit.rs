@@ -88,7 +88,7 @@ fn hint(error: &VerificationError) -> Option<&'static str> {
         }
         VerificationError::Io { .. }
         | VerificationError::Line { .. }
-        | VerificationError::HeadMissing(_)
+        | VerificationError::HeadMissing { .. }
         | VerificationError::Empty => None,
     }
 }

@@ -119,6 +119,7 @@ fn call(metrics: &Metrics, catalog_plugin: &CatalogPlugin, tool: &str, outcome: 
     metrics.call_ended(&CallEnd {
         context: &CallContext::internal(Caller::Named("ci".into())),
         input: CallInput::Arguments("{}"),
+        input_hash: None,
         result_bytes: None,
         catalog_plugin,
         kind: CallKind::Tool,

@@ -44,7 +44,7 @@ fn unblock(path: &PathBuf) {
 }
 
 #[test]
-fn refuses_calls_and_loses_no_record() {
+fn refusals_displace_neither_changes_nor_calls() {
     let directory = TempDir::new().unwrap();
     let (log, path) = open(&directory, WhenFull::Refuse);
     assert!(log.admits_calls());
@@ -55,7 +55,10 @@ fn refuses_calls_and_loses_no_record() {
     wait(&log, "failing", |status| status.failure.is_some());
     assert!(!log.admits_calls());
     for _ in 0..2 * MAX_QUEUED_RECORDS {
-        log.record(&record());
+        log.record_refusal(&record());
+    }
+    for _ in 0..MAX_QUEUED_RECORDS {
+        log.record_change(&record());
     }
     log.record_admitted(&record()); // of a call that ran already
     unblock(&path);
@@ -63,9 +66,11 @@ fn refuses_calls_and_loses_no_record() {
     assert!(log.admits_calls());
     log.stop(Duration::from_secs(20));
     let found = verify(LogFiles::of_log(&path).unwrap(), &key(), None).unwrap();
-    // Two calls, the queue and its overrun, and the record of those that were dropped.
-    assert_eq!(found.lines, 1 + 1 + MAX_QUEUED_RECORDS as u64 + 1 + 1, "{found:?}");
-    assert!(found.notes.iter().any(|note| note.contains("records that were dropped: ")), "{found:?}");
+    // Two calls, half of the queue, all changes, the last call, and the record of those that were dropped.
+    let (refusals, changes) = (MAX_QUEUED_RECORDS as u64 / 2, MAX_QUEUED_RECORDS as u64);
+    assert_eq!(found.lines, 1 + 1 + refusals + changes + 1 + 1, "{found:?}");
+    let dropped = format!("records that were dropped: {}", 2 * MAX_QUEUED_RECORDS as u64 - refusals);
+    assert!(found.notes.iter().any(|note| note.contains(&dropped)), "{found:?}");
 }
 
 #[test]
@@ -75,8 +80,8 @@ fn drops_records_and_counts_them() {
     block(&path);
     log.record_admitted(&record());
     wait(&log, "dropped", |status| status.dropped == 1);
-    for _ in 0..3 {
-        log.record(&record());
+    for source in [AuditLog::record_admitted, AuditLog::record_refusal, AuditLog::record_change] {
+        source(&log, &record());
     }
     wait(&log, "dropped too", |status| status.dropped == 4);
     assert!(log.admits_calls());
@@ -88,14 +93,27 @@ fn drops_records_and_counts_them() {
 }
 
 #[test]
+fn a_stop_does_not_wait_until_the_log_can_be_written() {
+    for when_full in [WhenFull::Refuse, WhenFull::Drop] {
+        let directory = TempDir::new().unwrap();
+        let (log, path) = open(&directory, when_full);
+        block(&path);
+        log.record_admitted(&record());
+        wait(&log, "failing", |status| status.failure.is_some());
+        log.record_admitted(&record());
+        log.stop(Duration::from_secs(20));
+        assert!(log.state().has_stopped, "{when_full:?}");
+    }
+}
+
+#[test]
 fn long_arguments_are_left_out() {
     let directory = TempDir::new().unwrap();
     let (log, path) = open(&directory, WhenFull::Refuse);
     let mut long = record();
     let value = serde_json::value::to_raw_value(&"x".repeat(MAX_LINE_BYTES)).ok();
-    long.arguments =
-        Some(crate::AuditedArguments { hmac: String::new(), bytes: MAX_LINE_BYTES as u64, value });
-    log.record(&long);
+    long.arguments = Some(crate::AuditedArguments { hmac: None, bytes: MAX_LINE_BYTES as u64, value });
+    log.record_change(&long);
     log.stop(Duration::from_secs(20));
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.len() < 1000 && text.contains("\"bytes\":1048576}"), "{text}");
@@ -108,8 +126,9 @@ fn long_texts_are_cut() {
     let mut long = record();
     (long.name, long.uri) = (Some("é".repeat(1 << 20)), Some("\n\u{1b}".repeat(1 << 20)));
     long.added = vec!["x".repeat(1 << 20); 1000];
-    log.record(&long);
+    log.record_change(&long);
     log.stop(Duration::from_secs(20));
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.len() < 100_000 && text.lines().count() == 1, "{}", text.len());
+    assert!(text.contains("\"… and 936 more\"]"), "{text}");
 }

@@ -101,6 +101,15 @@ fn a_cut_log_needs_a_known_head_to_be_detected() {
 }
 
 #[test]
+fn a_log_can_be_checked_after_a_crash_within_a_rotation() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("audit.jsonl");
+    assert!(LogFiles::of_log(&path).is_err());
+    fs::write(directory.path().join("audit.jsonl.00000000000000000001"), lines().concat()).unwrap();
+    assert_eq!(verify(LogFiles::of_log(&path).unwrap(), &key("k"), None).unwrap().lines, 10);
+}
+
+#[test]
 fn files_form_one_chain() {
     let good = lines();
     let parts = |sizes: &[std::ops::Range<usize>]| {
@@ -109,6 +118,8 @@ fn files_form_one_chain() {
     assert!(check(&parts(&[0..4, 4..9, 9..10]), Some(hash(&good[9]))).is_ok());
     let later = check(&parts(&[4..9, 9..10]), None).unwrap();
     assert_eq!((later.first_sequence, later.lines), (5, 6));
+    let rotated = check(&parts(&[4..9, 9..10]), Some(hash(&good[0]))).unwrap_err();
+    assert!(rotated.contains("or it is older than the first line here, which has the number 5"), "{rotated}");
     assert!(check(&parts(&[0..4, 9..10]), None).unwrap_err().starts_with("1:1: it has the number 10"));
     assert!(check(&parts(&[4..9, 0..4]), None).unwrap_err().starts_with("1:1: it has the number 1"));
 }

@@ -3,12 +3,14 @@
 //! [`Observer`] is the only such interface: the dispatcher reports calls to it, and the server reports requests.
 //! [`RequestSpan`] makes sure that each of them is reported exactly once, even if its future is dropped.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use moongate_model::log_field::{ACCESS_TARGET, milliseconds};
+use serde_json::{Map, Value, json};
 use tracing::Level;
 
 use crate::call::{
@@ -21,6 +23,9 @@ use crate::names::{PublicName, ToolName};
 use crate::text::quotable;
 
 use super::DispatchError;
+
+/// The part of an input that is hashed at once, in bytes: it takes less than a millisecond.
+const HASH_STEP_BYTES: usize = 64 * 1024;
 
 /// Receives each call and each request once, when it has ended.
 ///
@@ -38,11 +43,25 @@ pub trait Observer: fmt::Debug + Send + Sync {
         true
     }
 
+    /// Begins a hash of the input of a call that is about to run. `None` if the observer needs none.
+    fn input_hasher(&self) -> Option<Box<dyn InputHasher>> {
+        None
+    }
+
     /// A request named something that nothing has that its caller can see.
     fn name_refused(&self, _refused: &RefusedName<'_>) {}
 
     /// An HTTP caller wasn't authenticated. `reason` is a stable word.
     fn authentication_failed(&self, _address: IpAddr, _reason: &'static str) {}
+}
+
+/// Hashes the input of a call, in steps: large inputs take milliseconds, and other requests get their turn meanwhile.
+pub trait InputHasher: Send {
+    /// Adds the next part of [`CallInput::text`].
+    fn update(&mut self, part: &[u8]);
+
+    /// The hash, as [`CallEnd::input_hash`].
+    fn finish(self: Box<Self>) -> String;
 }
 
 /// A request for something that nothing has that its caller can see.
@@ -69,6 +88,32 @@ pub enum CallInput<'a> {
     Completed(&'a str, &'a str),
 }
 
+impl<'a> CallInput<'a> {
+    /// The arguments as JSON text. `None` for a URI.
+    #[must_use]
+    pub fn text(self) -> Option<Cow<'a, str>> {
+        Some(match self {
+            Self::Arguments(text) => Cow::Borrowed(text),
+            Self::Texts(texts) => {
+                let texts = texts.iter().map(|(name, text)| (name.clone(), Value::from(text.as_str())));
+                Cow::Owned(Value::Object(texts.collect::<Map<_, _>>()).to_string())
+            }
+            Self::Completed(name, text) => Cow::Owned(json!({ name: text }).to_string()),
+            Self::Uri(_) => return None,
+        })
+    }
+
+    /// The size of the arguments, in bytes: that of their text, or of their names and values.
+    #[must_use]
+    pub fn bytes(self) -> usize {
+        match self {
+            Self::Arguments(text) | Self::Uri(text) => text.len(),
+            Self::Texts(texts) => texts.iter().map(|(name, text)| name.len() + text.len()).sum(),
+            Self::Completed(name, text) => name.len() + text.len(),
+        }
+    }
+}
+
 /// An ended plugin call: its name exists.
 #[derive(Debug, Clone, Copy)]
 pub struct CallEnd<'a> {
@@ -82,6 +127,8 @@ pub struct CallEnd<'a> {
     pub name: Option<&'a PublicName>,
     /// The input.
     pub input: CallInput<'a>,
+    /// The hash of the input, as the observer's [`InputHasher`] made it. `None` if the call ended before.
+    pub input_hash: Option<&'a str>,
     /// The outcome.
     pub outcome: CallOutcome<'a>,
     /// The size of the result's content, in bytes. `None` without a result.
@@ -343,6 +390,7 @@ pub(super) struct PluginCall<'a> {
     context: &'a CallContext,
     called: CalledItem<'a>,
     input: CallInput<'a>,
+    input_hash: Option<String>,
     admitted: Option<Instant>,
     result_bytes: Option<u64>,
 }
@@ -355,7 +403,15 @@ impl<'a> RequestSpan<PluginCall<'a>> {
         called: CalledItem<'a>,
         input: CallInput<'a>,
     ) -> Self {
-        let call = PluginCall { catalog_plugin, context, called, input, admitted: None, result_bytes: None };
+        let call = PluginCall {
+            catalog_plugin,
+            context,
+            called,
+            input,
+            input_hash: None,
+            admitted: None,
+            result_bytes: None,
+        };
         Self::new(observer, is_logged(&context.caller), call)
     }
 
@@ -395,6 +451,21 @@ impl<'a> RequestSpan<PluginCall<'a>> {
         }
     }
 
+    /// Hashes the input of a call that is about to run, if the observer needs it.
+    pub(super) async fn hash_input(&mut self) {
+        let Some(mut hasher) = self.observer.as_ref().and_then(|observer| observer.input_hasher()) else {
+            return;
+        };
+        let Some(text) = self.observed.input.text() else { return };
+        for (at, part) in text.as_bytes().chunks(HASH_STEP_BYTES).enumerate() {
+            if at > 0 {
+                tokio::task::yield_now().await;
+            }
+            hasher.update(part);
+        }
+        self.observed.input_hash = Some(hasher.finish());
+    }
+
     /// Reports the answer.
     pub(super) fn finish<T: HasOutcome>(mut self, answer: Result<T, CallError>) -> Result<T, DispatchError> {
         if let Some(call) = self.observed() {
@@ -412,12 +483,14 @@ impl Observed for PluginCall<'_> {
     type End<'e> = CallOutcome<'e>;
 
     fn report(&self, observer: Option<&dyn Observer>, outcome: CallOutcome<'_>) {
-        let &Self { catalog_plugin, context, called, input, admitted, result_bytes } = self;
+        let &Self { catalog_plugin, context, called, input, ref input_hash, admitted, result_bytes } = self;
+        let input_hash = input_hash.as_deref();
         // Checking arguments isn't running.
         let admitted = admitted.filter(|_| outcome != CallOutcome::InvalidArguments);
         let took = admitted.map(|admitted| admitted.elapsed());
         let (kind, name) = (called.kind(), called.name());
-        let end = CallEnd { context, catalog_plugin, kind, name, input, outcome, result_bytes, took };
+        let end =
+            CallEnd { context, catalog_plugin, kind, name, input, input_hash, outcome, result_bytes, took };
         if let Some(observer) = observer {
             observer.call_ended(&end);
         }
@@ -451,7 +524,7 @@ fn is_logged(caller: &Caller) -> bool {
 
 /// Writes a call's line of the access log. Names from tokens and clients are quoted and escaped.
 fn log_call(end: &CallEnd<'_>) {
-    let &CallEnd { context, catalog_plugin, kind, name, input: _, outcome, result_bytes: _, took } = end;
+    let &CallEnd { context, catalog_plugin, kind, name, outcome, took, .. } = end;
     let name = name.map(PublicName::as_str);
     let (tool, prompt) = match kind {
         CallKind::Tool => (name, None),
