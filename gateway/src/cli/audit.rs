@@ -11,6 +11,9 @@ use crate::cli::{CommonOptions, ExitKind, OutputFormat, configuration, print};
 
 /// Check the audit log
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  moongate audit verify   the log in gateway.toml")]
 pub(super) struct Audit {
     #[command(subcommand)]
     verb: AuditCommand,

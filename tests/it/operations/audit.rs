@@ -27,8 +27,8 @@ fn records(workspace: &Workspace) -> Vec<Value> {
         .collect();
     // The current file has the shortest name and the newest lines.
     files.sort();
-    files.rotate_left(1);
-    let text: String = files.iter().map(|file| fs::read_to_string(file).unwrap_or_default()).collect();
+    let ordered = files.iter().skip(1).chain(files.first());
+    let text: String = ordered.map(|file| fs::read_to_string(file).unwrap_or_default()).collect();
     let line = |line: &str| {
         // `verify` decides about incomplete lines.
         let read: Value = serde_json::from_str(line).ok()?;
