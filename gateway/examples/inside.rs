@@ -16,7 +16,8 @@ use moongate_model::caller::Caller;
 use moongate_model::names::PluginId;
 use moongate_protocol::catalog::{Catalog, CatalogPlugin};
 use moongate_protocol::dispatch::{
-    Arguments, CallEnd, CallKind, CallOutcome, Dispatcher, NetworkTransport, Observer as _, RequestEnd,
+    Arguments, CallEnd, CallInput, CallKind, CallOutcome, Dispatcher, NetworkTransport, Observer as _,
+    RequestEnd,
 };
 use moongate_protocol::limiter::ConcurrencyLimiter;
 use moongate_protocol::mcp::{Method, Revision};
@@ -149,9 +150,12 @@ fn counting(dispatcher: &Dispatcher) -> Result<f64> {
     let tool = catalog.tool("echo").context("the zoo has no `echo`")?;
     let name = Some(tool.public_name());
     let took = Duration::from_micros(25);
-    let context = CallContext::internal(Caller::LOOPBACK);
+    let context = context();
     let call = CallEnd {
         context: &context,
+        input: CallInput::Arguments("{}"),
+        input_hash: None,
+        result_bytes: None,
         catalog_plugin: tool.plugin(),
         kind: CallKind::Tool,
         name,

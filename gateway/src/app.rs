@@ -11,13 +11,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use moongate_config::{Config, Diagnostic, LoadedConfig, WiderGrantsPolicy, protected_paths};
-use moongate_protocol::dispatch::StartupWait;
+use moongate_protocol::dispatch::{Observer, StartupWait};
 use moongate_protocol::mcp::{CacheScope, Identity, ProtocolOptions, RandomnessError, SealingKey};
 use moongate_protocol::server::{Server, ServerOptions};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::admin::{self, AdminError};
+use crate::audit::{AuditStartError, Auditor, ObserverSet};
 use crate::metrics::Metrics;
 use crate::supervisor::control::AdminCredentials;
 use crate::supervisor::memory_shares::MemoryShares;
@@ -67,6 +68,9 @@ pub struct AppOptions {
 /// An error when starting the gateway.
 #[derive(Debug, thiserror::Error)]
 pub enum AppStartError {
+    /// The audit log can't be used.
+    #[error(transparent)]
+    Audit(#[from] AuditStartError),
     /// The trace file can't be used.
     #[error(transparent)]
     Trace(#[from] TraceError),
@@ -109,6 +113,7 @@ impl AppStartError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
+            Self::Audit(error) => Some(error.hint().to_owned()),
             Self::Trace(error) => Some(error.hint()),
             Self::Bind(error) => Some(error.hint()),
             Self::UnixSocket(error) => Some(error.hint()),
@@ -138,6 +143,7 @@ pub struct App {
     ending: TransportShutdown,
     transports: TransportTasks,
     trace: Option<Trace>,
+    audit: Option<Arc<Auditor>>,
     /// Reloads on signals.
     reloading: Option<AbortOnDropHandle<()>>,
     _restore: Option<Restore>,
@@ -174,13 +180,18 @@ impl App {
         };
         let plugins = plugins.config_hook(move |loaded| checks.check(loaded));
         let own = [address, admin_address].into_iter().flatten();
+        let audit = config.audit.as_ref().map(|audit| Auditor::open(audit, config)).transpose()?;
+        let plugins = match &audit {
+            Some(audit) => plugins.observer(Arc::<Auditor>::clone(audit)),
+            None => plugins,
+        };
         let mut started = config.clone();
         started.wider_grants.get_or_insert(default_wider_grants);
         let supervisor = Arc::new(
             Supervisor::start(started, plugins.own_addresses(own).admin_credentials(credentials)).await?,
         );
         let metrics = Metrics::new(supervisor.catalog(), supervisor.tokens());
-        let server = server(config, &supervisor, &metrics)?;
+        let server = server(config, &supervisor, &metrics, audit.as_ref())?;
         let ending = TransportShutdown::default();
         let draining = CancellationToken::new();
         let context = TransportContext {
@@ -201,7 +212,7 @@ impl App {
             context.serve_stdio(input, output)
         });
         if let Some(admin) = &admin {
-            admin.open(&supervisor, &server, &metrics, &draining);
+            admin.open(&supervisor, &server, &metrics, audit.as_ref(), &draining);
         }
         Ok(Self {
             supervisor,
@@ -213,6 +224,7 @@ impl App {
             ending,
             transports: TransportTasks::new(http, stdio, socket),
             trace,
+            audit,
             reloading: None,
             _restore: restore,
         })
@@ -358,6 +370,7 @@ fn server(
     config: &Config,
     supervisor: &Supervisor,
     metrics: &Arc<Metrics>,
+    audit: Option<&Arc<Auditor>>,
 ) -> Result<Arc<Server>, RandomnessError> {
     let http = &config.http;
     let options = ServerOptions {
@@ -384,7 +397,15 @@ fn server(
     let max_wait = (!config.require_all).then_some(config.startup_wait);
     let startup_wait = StartupWait::new(supervisor.startup_stages().clone(), max_wait);
     let dispatcher = supervisor.dispatcher().with_startup_wait(startup_wait);
-    Ok(Server::new(dispatcher.with_observer(Arc::<Metrics>::clone(metrics)), options))
+    let metrics: Arc<dyn Observer> = Arc::<Metrics>::clone(metrics);
+    let observer: Arc<dyn Observer> = match audit {
+        Some(audit) => {
+            let audit: Arc<dyn Observer> = Arc::<Auditor>::clone(audit);
+            ObserverSet::new(vec![audit, metrics])
+        }
+        None => metrics,
+    };
+    Ok(Server::new(dispatcher.with_observer(observer), options))
 }
 
 impl Drop for App {

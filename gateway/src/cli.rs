@@ -14,6 +14,7 @@ use crate::app::{PassedSockets, PassedSocketsError};
 use crate::telemetry::{LogFormat, Verbosity, WarningDestination, set_stderr_format};
 
 mod admin_client;
+mod audit;
 mod call;
 mod check;
 mod client;
@@ -164,6 +165,7 @@ enum CliCommand {
     Call(call::Call),
     Reload(reload::Reload),
     Health(health::Health),
+    Audit(audit::Audit),
     #[command(alias = "init")]
     New(new::New),
     Client(client::Client),
@@ -210,6 +212,7 @@ impl Cli {
             | CliCommand::Call(_)
             | CliCommand::Reload(_)
             | CliCommand::Health(_)
+            | CliCommand::Audit(_)
             | CliCommand::New(_)
             | CliCommand::Client(_)
             | CliCommand::Connect(_)
@@ -224,6 +227,7 @@ impl Cli {
             | CliCommand::List(_)
             | CliCommand::Reload(_)
             | CliCommand::Health(_)
+            | CliCommand::Audit(_)
             | CliCommand::New(_)
             | CliCommand::Client(_)
             | CliCommand::Connect(_)
@@ -273,6 +277,7 @@ impl Cli {
             CliCommand::Call(call) => call.run(&common).await,
             CliCommand::Reload(reload) => reload.run(&common).await,
             CliCommand::Health(health) => health.run(&common).await,
+            CliCommand::Audit(audit) => audit.run(&common),
             CliCommand::New(new) => new.run(&common),
             CliCommand::Client(client) => client.run(&common),
             CliCommand::Connect(connect) => connect.run(&common).await,

@@ -8,6 +8,8 @@ pub mod telemetry;
 pub mod supervisor;
 // Counts calls and requests, and renders metrics.
 pub mod metrics;
+// The audit log: turns what is observed into records.
+pub mod audit;
 // Transports: stdio and HTTP.
 pub mod transport;
 // The admin listener: health, metrics, status and reload.

@@ -225,7 +225,7 @@ impl Metrics {
 
 impl Observer for Metrics {
     fn call_ended(&self, call: &CallEnd<'_>) {
-        let &CallEnd { context, catalog_plugin, kind, name, outcome, took } = call;
+        let &CallEnd { context, catalog_plugin, kind, name, outcome, took, .. } = call;
         let tool = match kind {
             CallKind::Tool => name.cloned(),
             CallKind::Resource | CallKind::Prompt | CallKind::Completion => None,

@@ -39,6 +39,7 @@ mod host_adapter;
 mod list_refresh;
 mod managed_plugin;
 pub mod memory_shares;
+pub mod observer;
 mod plugin_host;
 mod reconciler;
 mod reload_report;
@@ -50,6 +51,7 @@ use control::{AdminCredentials, Reloader};
 use desired_config::{ConfigFile, ConfigHook};
 use host_adapter::WasmPluginHost;
 use memory_shares::MemoryShares;
+use observer::{IgnoreChanges, SupervisorObserver};
 use reconciler::{Reconciler, ReconcilerDeps};
 use startup::{StartupProgress, StartupResult};
 use status::SupervisorStatus;
@@ -103,6 +105,7 @@ pub struct SupervisorOptions {
     own_addresses: Vec<SocketAddr>,
     admin: AdminCredentials,
     config_hook: Option<ConfigHook>,
+    observer: Arc<dyn SupervisorObserver>,
 }
 
 impl Default for SupervisorOptions {
@@ -144,6 +147,7 @@ impl SupervisorOptions {
             own_addresses: Vec::new(),
             admin: AdminCredentials::default(),
             config_hook: None,
+            observer: Arc::new(IgnoreChanges),
         }
     }
 
@@ -183,6 +187,12 @@ impl SupervisorOptions {
     #[must_use]
     pub fn config_hook(self, hook: impl Fn(LoadedConfig) -> LoadedConfig + Send + Sync + 'static) -> Self {
         Self { config_hook: Some(Arc::new(hook)), ..self }
+    }
+
+    /// Reports each change to `observer`.
+    #[must_use]
+    pub fn observer(self, observer: Arc<dyn SupervisorObserver>) -> Self {
+        Self { observer, ..self }
     }
 
     /// Watches files through another system.
@@ -238,8 +248,16 @@ impl Supervisor {
     /// The host can't be started, or a plugin can't be loaded and the configuration requires all of them. Otherwise, a
     /// broken plugin is one of the [`Self::problems`].
     pub async fn start(config: Config, options: SupervisorOptions) -> Result<Self, SupervisorStartError> {
-        let SupervisorOptions { watched, purpose, environment, system, own_addresses, admin, config_hook } =
-            options;
+        let SupervisorOptions {
+            watched,
+            purpose,
+            environment,
+            system,
+            own_addresses,
+            admin,
+            config_hook,
+            observer,
+        } = options;
         let inbox: Arc<ChangeInbox> = Arc::default();
         let (state, state_problem) = find_state(&config, purpose).await;
         let serves_while_loading = watched.is_some();
@@ -264,6 +282,7 @@ impl Supervisor {
             catalog: catalog.clone(),
             tokens: token_sender,
             admin,
+            observer,
         };
         let require_all = config.require_all;
         let plugin_configs = config.plugins.clone();

@@ -5,6 +5,8 @@ mod admin;
 #[cfg(unix)]
 mod admin_network;
 #[cfg(unix)]
+mod audit;
+#[cfg(unix)]
 mod cached_lists;
 #[cfg(unix)]
 mod loading;

@@ -46,6 +46,7 @@ pub use model::{
 pub use read::{EntryKind, Environment, ProcessEnvironment, nearest_path};
 pub use report::{ConfigSource, RenderStyle, render_diagnostics, resolved_config};
 pub use sections::admin::{AdminConfig, admin_listener};
+pub use sections::audit::{AuditArguments, AuditConfig, AuditWhenFull};
 pub use sections::gateway::{WatchConfig, WiderGrantsPolicy};
 pub use sections::http::{BearerToken, HttpConfig, ListenerKind};
 pub use sections::http_tls::{ClientAuthority, ClientCertificatePolicy, TlsConfig, listener_certificate};
@@ -67,6 +68,8 @@ pub struct Config {
     pub unix_socket: Option<UnixSocketConfig>,
     /// The admin listener. `None` means that it is off.
     pub admin: Option<AdminConfig>,
+    /// The audit log. `None` means that it is off.
+    pub audit: Option<AuditConfig>,
     /// Settings for noticing changed files.
     pub watch: WatchConfig,
     /// The limits of each caller.

@@ -16,6 +16,7 @@ use super::report::ConfigSource;
 use super::report::redact::{redact, redact_invalid, scrub};
 use super::report::syntax::syntax_problems;
 use super::sections::admin::read_admin;
+use super::sections::audit::read_audit;
 use super::sections::gateway::{
     DEFAULT_CONCURRENCY, DEFAULT_STARTUP_WAIT, DEFAULT_STOP_GRACE, read_ca_file, read_memory, read_page_size,
     read_sealing_key, read_watch, read_wider_grants,
@@ -214,6 +215,7 @@ fn read_sections(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>, file: Path
     let roles = read_roles(reader, root, RoleReferences { http: &http, plugins: &plugins });
     Config {
         admin: read_admin(reader, root, &http),
+        audit: read_audit(reader, root),
         http,
         unix_socket: read_unix_socket(reader, root),
         watch: read_watch(reader, &gateway),
@@ -246,6 +248,11 @@ fn check_disclosed(reader: &mut ConfigReader<'_>, config: &Config) {
         let discloses = |secret: &Secret| secret.is_in(value.expose());
         if config.sealing_key.as_ref().is_some_and(discloses) {
             let problem = Diagnostic::error(format!("this would {action} the gateway's own sealing key"));
+            reader
+                .report(problem.with_span(span.clone()).with_hint("use a different secret for this plugin"));
+        }
+        if config.audit.as_ref().and_then(|audit| audit.key.as_ref()).is_some_and(discloses) {
+            let problem = Diagnostic::error(format!("this would {action} the gateway's own audit key"));
             reader
                 .report(problem.with_span(span.clone()).with_hint("use a different secret for this plugin"));
         }

@@ -1,11 +1,11 @@
 //! Protected paths: no grant gives access to the gateway's own files.
 //!
 //! A granted directory must not contain, be, or be inside one of the gateway's own files or directories: its program,
-//! its configuration, the components, the cache of compiled code, the plugins' state, secret files, the trace, and the
-//! processes in `/proc`. A plugin may read the program and the components, but not change them. It must not even read
-//! the others. A granted directory must not be inside another one that a plugin can change either: the plugin
-//! could replace it with a symlink, and the next sandbox would open the symlink's target. Directories of the system can
-//! be granted writable only on purpose.
+//! its configuration, the components, the cache of compiled code, the plugins' state, secret files, the audit log, the
+//! trace, and the processes in `/proc`. A plugin may read the program and the components, but not change them. It must
+//! not even read the others. A granted directory must not be inside another one that a plugin can change either: the
+//! plugin could replace it with a symlink, and the next sandbox would open the symlink's target. Directories of the
+//! system can be granted writable only on purpose.
 //!
 //! Paths are compared after following symlinks, by the identities of the directories on the way, and by their locations
 //! on their file systems, because a mount can show one location under several paths. If a protected file has hard
@@ -25,7 +25,7 @@ use self::system_directories::SystemDirectories;
 pub use self::system_directories::is_system_directory;
 use super::model::diagnostic::quoted;
 use super::read::ResolvedPath;
-use super::{Config, Diagnostic, DirGrant, DirMode, PluginConfig};
+use super::{AuditConfig, Config, Diagnostic, DirGrant, DirMode, PluginConfig};
 
 mod hard_links;
 mod mounts;
@@ -284,6 +284,9 @@ fn protected_paths(config: &Config) -> Vec<ProtectedPath> {
     }
     if let Some(state) = &config.state {
         all.push(ProtectedPath::directory("the plugins' state", state, FromReading));
+    }
+    for file in config.audit.iter().flat_map(AuditConfig::files) {
+        all.push(ProtectedPath::new("the audit log".to_owned(), &file, FromReading));
     }
     for file in &config.secret_files {
         let name = file.file_name().unwrap_or_default().to_string_lossy();

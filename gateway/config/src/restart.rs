@@ -21,6 +21,7 @@ impl Config {
             http,
             unix_socket,
             admin,
+            audit,
             watch: _,
             callers: _,
             wider_grants: _,
@@ -52,6 +53,7 @@ impl Config {
             ("gateway.ca_file", *ca_file != new.ca_file),
         ]
         .to_vec();
+        keys.push(("audit", *audit != new.audit));
         keys.extend(http.changed_keys(&new.http));
         keys.push(("unix_socket", *unix_socket != new.unix_socket));
         keys.push(("http.tls", TlsConfig::needs_restart(http.tls.as_ref(), new.http.tls.as_ref())));
@@ -76,7 +78,7 @@ impl Config {
         if !is_pending("admin.tls") && !is_pending("admin") {
             kept.admin.clone_from(&new.admin);
         }
-        if ["http.auth.issuers", "gateway.sealing_key"].into_iter().any(is_pending) {
+        if ["http.auth.issuers", "gateway.sealing_key", "audit"].into_iter().any(is_pending) {
             kept.secret_files.clone_from(&self.secret_files);
         }
         let mut problems = protected_paths::check(&kept);
@@ -95,6 +97,11 @@ impl Config {
             }
             if self.sealing_key.as_ref().is_some_and(|key| is_disclosed_to(key, plugin)) {
                 let message = "this would give the plugin the gateway's sealing key";
+                problems.push(Diagnostic::error(message).with_span(plugin.span.clone()));
+            }
+            let audit_key = self.audit.as_ref().and_then(|audit| audit.key.as_ref());
+            if audit_key.is_some_and(|key| is_disclosed_to(key, plugin)) {
+                let message = "this would give the plugin the gateway's audit key";
                 problems.push(Diagnostic::error(message).with_span(plugin.span.clone()));
             }
         }

@@ -1,6 +1,7 @@
 //! The sections of the file: one module per table.
 
 pub(crate) mod admin;
+pub(crate) mod audit;
 pub(crate) mod gateway;
 pub(crate) mod http;
 pub(crate) mod http_tls;

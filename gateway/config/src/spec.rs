@@ -1,6 +1,7 @@
 //! The specification of the file: the key table, and the JSON Schema and reference that are generated from it.
 
 mod admin_keys;
+mod audit_keys;
 mod auth_keys;
 pub mod json_schema;
 pub mod keys;

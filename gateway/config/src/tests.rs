@@ -69,6 +69,7 @@ fn reads_every_key() {
         http,
         unix_socket,
         admin,
+        audit,
         watch,
         callers,
         wider_grants,
@@ -93,6 +94,18 @@ fn reads_every_key() {
     assert_eq!(admin.unwrap().listen.to_string(), "[::1]:8932");
     let limits = UnixSocketLimits { max_connections: 9, idle_timeout: Duration::from_secs(60) };
     assert_eq!(unix_socket, Some(UnixSocketConfig { path: goldens_dir().join("files/mcp.sock"), limits }));
+    assert_eq!(
+        audit,
+        Some(AuditConfig {
+            file: goldens_dir().join("log/audit.jsonl"),
+            key: Some(Secret::new("0123456789abcdef0123456789abcdef".to_owned())),
+            when_full: AuditWhenFull::Drop,
+            arguments: AuditArguments::Full,
+            mask: vec!["password".to_owned()],
+            max_size: ByteSize::mib(1),
+            keep: 3,
+        })
+    );
     assert_eq!(watch, WatchConfig { watches_files: false, poll_interval: Duration::from_millis(100) });
     assert_eq!(
         (wider_grants, require_all, stop_grace),
@@ -258,6 +271,7 @@ fn documented_defaults_match_the_code() {
     assert_eq!((documented.watch, documented.wider_grants), (holding.watch, holding.wider_grants));
     assert_eq!((documented.require_all, documented.stop_grace), (holding.require_all, holding.stop_grace));
     assert_eq!(documented.startup_wait, holding.startup_wait);
+    assert_eq!((&documented.audit, holding.audit), (&config(&with_plugin("[audit]")).audit, None));
     assert_eq!((documented.admin, holding.admin), (Some(AdminConfig::default()), None));
     assert_eq!(documented.unix_socket.map(|socket| socket.limits), Some(UnixSocketLimits::default()));
     assert!(documented.plugins[0].is_equivalent_to(&holding.plugins[0]), "{:?}", documented.plugins[0]);

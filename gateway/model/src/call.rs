@@ -31,6 +31,8 @@ pub use outcome::{
 pub struct CallContext {
     /// The caller.
     pub caller: Caller,
+    /// A name for the session, from which its id can't be found out. `None` without a session.
+    pub session: Option<Arc<str>>,
     /// The client program, as it introduced itself.
     pub client: Option<Arc<ClientInfo>>,
     /// The MCP revision of the connection, such as `2026-07-28`.
@@ -64,6 +66,7 @@ impl CallContext {
     pub fn internal(caller: Caller) -> Self {
         Self {
             caller,
+            session: None,
             client: None,
             revision: None,
             capabilities: Arc::new(Capabilities::default()),

@@ -35,6 +35,17 @@ impl AccessRole {
     fn has(&self, principal: &Principal) -> bool {
         self.members.iter().any(|member| member.callers.matches(principal))
     }
+
+    /// Compares two roles, ignoring their locations in the file.
+    #[must_use]
+    pub fn is_equivalent_to(&self, other: &Self) -> bool {
+        let Self { name, span: _, members, allow, deny, limits } = self;
+        *name == other.name
+            && *allow == other.allow
+            && *deny == other.deny
+            && *limits == other.limits
+            && members.iter().map(|it| &it.callers).eq(other.members.iter().map(|it| &it.callers))
+    }
 }
 
 /// A condition for having a role.
@@ -323,15 +334,7 @@ impl AccessRoles {
     /// Compares two sets of roles, ignoring their locations in the file.
     #[must_use]
     pub fn is_equivalent_to(&self, other: &Self) -> bool {
-        let are_same = |(a, b): (&AccessRole, &AccessRole)| {
-            let AccessRole { name, span: _, members, allow, deny, limits } = a;
-            *name == b.name
-                && *allow == b.allow
-                && *deny == b.deny
-                && *limits == b.limits
-                && members.iter().map(|it| &it.callers).eq(b.members.iter().map(|it| &it.callers))
-        };
-        self.0.len() == other.0.len() && self.0.iter().zip(&other.0).all(are_same)
+        self.0.len() == other.0.len() && self.0.iter().zip(&other.0).all(|(a, b)| a.is_equivalent_to(b))
     }
 
     /// The same for configurations in which there can be no roles.

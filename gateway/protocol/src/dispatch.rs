@@ -14,7 +14,8 @@ use tokio::time::sleep_until;
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{
-    CallContext, CallError, Completion, CompletionTarget, Outcome, PromptResult, ReadResult, ToolResult,
+    BusyReason, CallContext, CallError, Completion, CompletionTarget, Outcome, PromptResult, ReadResult,
+    ToolResult,
 };
 use crate::catalog::{Catalog, CatalogPlugin, PluginFuture, SchemaMismatchError};
 use crate::limiter::{CallPermit, ConcurrencyLimiter};
@@ -31,7 +32,10 @@ mod output;
 
 pub use arguments::Arguments;
 pub use error::DispatchError;
-pub use observer::{CallEnd, CallKind, CallOutcome, NetworkTransport, Observer, RequestEnd};
+pub use observer::{
+    CallEnd, CallInput, CallKind, CallOutcome, InputHasher, NetworkTransport, Observer, RefusedName,
+    RequestEnd,
+};
 pub(crate) use observer::{Observed, RequestSpan};
 pub use startup_wait::{StartupStages, StartupWait};
 pub use suggestions::UnknownName;
@@ -171,13 +175,14 @@ impl Dispatcher {
     ) -> Result<DispatchOutcome<ToolResult>, DispatchError> {
         let unknown = || {
             observer::log_unknown(context, CallKind::Tool, Some(name));
+            self.refuse_name(context, CallKind::Tool, name);
             DispatchError::unknown_tool(name, view)
         };
         let entry = view.tool(name).ok_or_else(unknown)?;
         let catalog_plugin = entry.plugin();
         let checks = self.checks_of(catalog_plugin, context);
         let called = CalledItem::Tool { public: entry.public_name(), own: &entry.tool().name };
-        let mut span = self.span(catalog_plugin, context, called);
+        let mut span = self.span(catalog_plugin, context, called, CallInput::Arguments(arguments.as_str()));
         let permit = match self.admit(&mut span, context).await {
             Ok(permit) => permit,
             Err(error) => return Err(span.fail(error)),
@@ -190,6 +195,7 @@ impl Dispatcher {
                 return Err(DispatchError::InvalidArguments { message, pointer });
             }
         };
+        span.hash_input().await;
         let call = || catalog_plugin.plugin().call_tool(Arc::clone(context), &entry.tool().name, &arguments);
         let answer = match self.invoke(catalog_plugin, context, call).await {
             Ok(outcome) => output::check_tool_outcome(view, entry, &checks, outcome).await,
@@ -211,11 +217,13 @@ impl Dispatcher {
     ) -> Result<DispatchOutcome<ReadResult>, DispatchError> {
         let unknown = || {
             observer::log_unknown(context, CallKind::Resource, None);
+            self.refuse_name(context, CallKind::Resource, uri);
             DispatchError::resource_not_found(uri, view)
         };
         let catalog_plugin = view.resource_owner(uri).ok_or_else(unknown)?;
         let uri = ResourceUri::new(uri).map_err(|_| unknown())?;
-        let mut span = self.span(catalog_plugin, context, CalledItem::Resource);
+        let input = CallInput::Uri(uri.as_str());
+        let mut span = self.span(catalog_plugin, context, CalledItem::Resource, input);
         let call = || catalog_plugin.plugin().read_resource(Arc::clone(context), &uri);
         let answer = self.admit_and_invoke(&mut span, context, call).await;
         let (outcome, permit) = span.finish(answer.and_then(|(outcome, permit)| {
@@ -238,11 +246,13 @@ impl Dispatcher {
     ) -> Result<DispatchOutcome<PromptResult>, DispatchError> {
         let unknown = || {
             observer::log_unknown(context, CallKind::Prompt, Some(name));
+            self.refuse_name(context, CallKind::Prompt, name);
             DispatchError::unknown_prompt(name, view)
         };
         let entry = view.prompt(name).ok_or_else(unknown)?;
         let catalog_plugin = entry.plugin();
-        let mut span = self.span(catalog_plugin, context, CalledItem::Prompt(entry.public_name()));
+        let called = CalledItem::Prompt(entry.public_name());
+        let mut span = self.span(catalog_plugin, context, called, CallInput::Texts(arguments));
         if let Err(error) = arguments::check_prompt_arguments(entry.prompt(), name, arguments) {
             span.refuse_arguments();
             return Err(error);
@@ -273,6 +283,7 @@ impl Dispatcher {
             CompletionOwner::Prompt(prompt) => {
                 let unknown = || {
                     observer::log_unknown(context, CallKind::Completion, Some(prompt));
+                    self.refuse_name(context, CallKind::Completion, prompt);
                     DispatchError::unknown_prompt(prompt, view)
                 };
                 let entry = view.prompt(prompt).ok_or_else(unknown)?;
@@ -284,6 +295,7 @@ impl Dispatcher {
             CompletionOwner::Resource(text) => {
                 let unknown = || {
                     observer::log_unknown(context, CallKind::Completion, None);
+                    self.refuse_name(context, CallKind::Completion, text);
                     DispatchError::unknown_template(text, view)
                 };
                 (whose.plugin(view).ok_or_else(unknown)?, CompletionTarget::Template(text.to_owned()))
@@ -292,7 +304,8 @@ impl Dispatcher {
         if !catalog_plugin.plugin().manifest().has_completions {
             return Ok(Completion::default());
         }
-        let mut span = self.span(catalog_plugin, context, CalledItem::Completion);
+        let input = CallInput::Completed(name, value);
+        let mut span = self.span(catalog_plugin, context, CalledItem::Completion, input);
         let call = || catalog_plugin.plugin().complete(Arc::clone(context), &target, name, value, others);
         let answer = self.admit_and_invoke(&mut span, context, call).await;
         let (completion, _permit) = span.finish(answer)?;
@@ -306,8 +319,16 @@ impl Dispatcher {
         catalog_plugin: &'a CatalogPlugin,
         context: &'a CallContext,
         called: CalledItem<'a>,
+        input: CallInput<'a>,
     ) -> RequestSpan<PluginCall<'a>> {
-        RequestSpan::of_call(self.observer.as_ref(), catalog_plugin, context, called)
+        RequestSpan::of_call(self.observer.as_ref(), catalog_plugin, context, called, input)
+    }
+
+    /// Reports a name that nothing has that the caller can see.
+    fn refuse_name(&self, context: &CallContext, kind: CallKind, name: &str) {
+        if let Some(observer) = &self.observer {
+            observer.name_refused(&RefusedName { context, kind, name });
+        }
     }
 
     fn checks_of<'a>(&'a self, catalog_plugin: &CatalogPlugin, context: &'a CallContext) -> CallChecks<'a> {
@@ -343,6 +364,9 @@ impl Dispatcher {
                 break permit;
             }
         };
+        if !span.may_run() {
+            return Err(CallError::Busy(BusyReason::AuditLog));
+        }
         span.admitted();
         Ok(permit)
     }
@@ -355,6 +379,7 @@ impl Dispatcher {
         call: impl FnOnce() -> PluginFuture<'a, T>,
     ) -> Result<(T, CallPermit), CallError> {
         let permit = self.admit(span, context).await?;
+        span.hash_input().await;
         Ok((self.invoke(span.catalog_plugin(), context, call).await?, permit))
     }
 

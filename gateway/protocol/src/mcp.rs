@@ -67,6 +67,8 @@ pub struct RequestContext {
     pub revision: Revision,
     /// The caller.
     pub caller: Caller,
+    /// A name for the session.
+    pub session: Option<Arc<str>>,
     /// The client program.
     pub client: Option<Arc<ClientInfo>>,
     /// The client's capabilities.
@@ -280,9 +282,10 @@ impl Protocol {
 impl RequestContext {
     /// The context that plugins can read.
     fn call_context(&self, params: &Params, round: &input::CallRound) -> Arc<CallContext> {
-        let Self { revision, caller, client, capabilities, cancel, sink, peer: _ } = self;
+        let Self { revision, caller, session, client, capabilities, cancel, sink, peer: _ } = self;
         Arc::new(CallContext {
             caller: caller.clone(),
+            session: session.clone(),
             client: client.clone(),
             revision: Some(revision.as_str()),
             capabilities: Arc::clone(capabilities),

@@ -14,7 +14,7 @@ use crate::caller::Caller;
 use crate::changes::ChangeListener;
 use crate::jsonrpc::{MalformedMessage, Response};
 use crate::mcp::{InitializeParams, Peer, RequestContext, session_notification};
-use crate::names::Principal;
+use crate::names::{Digest, Principal};
 
 mod client_requests;
 mod running;
@@ -36,6 +36,8 @@ use streams::{SessionStreams, StreamMemory};
 #[derive(Debug)]
 pub struct Session {
     id: String,
+    /// A name for records, from which the id can't be found out. `None` over stdio.
+    public_name: Option<Arc<str>>,
     caller: Caller,
     principal: Principal,
     greeting: InitializeParams,
@@ -90,8 +92,10 @@ impl Session {
             ["elicitation", "sampling", "roots"].iter().any(|it| greeting.capabilities.has(it));
         let pending_requests =
             answers_questions.then(|| Arc::new(PendingRequests::new(caller.clone(), closing)));
+        let public_name = (!id.is_empty()).then(|| Digest::of(id.as_bytes()).short().into());
         Self {
             id,
+            public_name,
             principal: caller.principal(),
             caller,
             greeting,
@@ -202,6 +206,7 @@ impl Session {
         RequestContext {
             revision: *revision,
             caller: caller.clone(),
+            session: self.public_name.clone(),
             client: Some(Arc::clone(client)),
             capabilities: Arc::clone(capabilities),
             cancel,

@@ -59,8 +59,7 @@ impl AdminAuthenticator {
         if self.tokens.anonymous().is_some() {
             return Ok(Caller::LOOPBACK);
         }
-        let peer = head.extensions.get::<ConnectInfo<SocketAddr>>();
-        let peer = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(peer)| peer.ip());
+        let peer = peer(head);
         let checked = self.check(head, peer).await;
         checked.inspect_err(|rejection| self.refusals.record(peer, *rejection))
     }
@@ -89,6 +88,12 @@ impl AdminAuthenticator {
             }
         }
     }
+}
+
+/// The address of the peer.
+pub(super) fn peer(head: &request::Parts) -> IpAddr {
+    let peer = head.extensions.get::<ConnectInfo<SocketAddr>>();
+    peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(peer)| peer.ip())
 }
 
 fn holders(token: Option<&Secret>) -> Vec<BearerToken> {

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 
 use crate::admin::AdminContext;
-use crate::admin::authentication::AdminAuthenticator;
+use crate::admin::authentication::{AdminAuthenticator, peer};
 use crate::admin::health::{Readiness, ReadinessDetail};
 use crate::admin::rejection::AdminRejection;
 use crate::admin::report::{self, ProcessInfo};
@@ -157,7 +157,12 @@ impl AdminRouter {
             {
                 Ok(ReadinessDetail::None)
             }
-            Err(rejection) => Err(rejection),
+            Err(rejection) => {
+                if let Some(admin) = self.admin.get() {
+                    (admin.authentication_failed)(peer(head), rejection.reason());
+                }
+                Err(rejection)
+            }
         }
     }
 

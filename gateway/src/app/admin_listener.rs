@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::admin::{AdminContext, AdminError, StartupHandle};
+use crate::audit::Auditor;
 use crate::metrics::{Metrics, MetricsFormat, MetricsSnapshot};
 use crate::supervisor::Supervisor;
 use crate::supervisor::control::AdminCredentials;
@@ -38,6 +39,7 @@ struct MetricsSources {
     status: watch::Receiver<Arc<SupervisorStatus>>,
     server: Arc<Server>,
     metrics: Arc<Metrics>,
+    audit: Option<Arc<Auditor>>,
 }
 
 impl AdminListener {
@@ -69,6 +71,7 @@ impl AdminListener {
         supervisor: &Supervisor,
         server: &Arc<Server>,
         metrics: &Arc<Metrics>,
+        audit: Option<&Arc<Auditor>>,
         draining: &CancellationToken,
     ) {
         let sources = MetricsSources {
@@ -77,13 +80,20 @@ impl AdminListener {
             status: supervisor.status(),
             server: Arc::clone(server),
             metrics: Arc::clone(metrics),
+            audit: audit.cloned(),
         };
+        let auditor = audit.cloned();
         let refusals = Arc::clone(metrics);
         self.opener.set_started(AdminContext {
             status: Box::new(supervisor.status_reader()),
             reloader: supervisor.reloader(),
             metrics: Box::new(move |format| sources.render(format)),
             refused: Box::new(move |reason| refusals.request_refused(reason)),
+            authentication_failed: Box::new(move |address, reason| {
+                if let Some(auditor) = &auditor {
+                    auditor.admin_refused(address, reason);
+                }
+            }),
             loaded: supervisor.startup_stages().loaded.clone(),
             draining: draining.clone(),
         });
@@ -109,6 +119,7 @@ impl MetricsSources {
             requests: self.host.http_requests(),
             loads: self.limiter.loads(),
             clients: self.server.gauges(),
+            audit: self.audit.as_ref().map(|audit| audit.status()),
         };
         self.metrics.render(&snapshot, format)
     }

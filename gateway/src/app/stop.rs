@@ -164,6 +164,9 @@ impl App {
             trace.flush().await;
         }
         self.supervisor.shutdown().await;
+        if let Some(audit) = self.audit.take() {
+            audit.stop().await;
+        }
         let host = self.supervisor.host();
         host.drop_idle_instances();
         // A nonzero value after a clean stop is a leak.

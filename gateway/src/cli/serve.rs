@@ -383,6 +383,7 @@ fn start_error(error: &AppStartError, mut problems: Vec<Diagnostic>, source: &Co
             | TraceError::OtherOwner(_)
             | TraceError::OtherUsersHaveAccess { .. },
         )
+        | AppStartError::Audit(_)
         | AppStartError::Bind(_)
         | AppStartError::UnixSocket(_)
         | AppStartError::Admin(AdminError::Bind(_))

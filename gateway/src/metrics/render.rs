@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use moongate_audit::AuditStatus;
 use moongate_model::names::PluginId;
 use moongate_protocol::limiter::CallLoad;
 use moongate_protocol::mcp::Revision;
@@ -40,6 +41,8 @@ pub struct MetricsSnapshot<'a> {
     pub loads: Vec<(PluginId, CallLoad)>,
     /// The clients.
     pub clients: ServerGauges,
+    /// The audit log, if there is one.
+    pub audit: Option<AuditStatus>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -66,6 +69,11 @@ struct TransportLabels {
 struct OutgoingRequestLabels {
     plugin: NameLabel<PluginId>,
     outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct HashLabels {
+    hash: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -111,6 +119,9 @@ impl Metrics {
         );
         register_reloads(&mut registry, snapshot.status);
         register_usage(&mut registry, snapshot);
+        if let Some(audit) = &snapshot.audit {
+            register_audit(&mut registry, audit);
+        }
         register_process(&mut registry, self.started);
         let mut out = String::new();
         let encoded = match format {
@@ -163,6 +174,38 @@ impl Metrics {
             caller_calls.family.clone(),
         );
     }
+}
+
+fn register_audit(registry: &mut Registry, audit: &AuditStatus) {
+    registry.register(
+        "moongate_audit_sequence",
+        "Number of the last record in the audit log",
+        ConstGauge::new(audit.head.sequence as f64),
+    );
+    // The label changes at most once a minute.
+    let head = audit.logged_head.iter();
+    let head = head.map(|head| (HashLabels { hash: head.hash.to_string() }, head.sequence as f64));
+    register_gauges(
+        registry,
+        "moongate_audit_head",
+        "Number and hash of the record that was logged last as the head of the audit log",
+        head,
+    );
+    registry.register(
+        "moongate_audit_queued_records",
+        "Records that wait to be written to the audit log",
+        ConstGauge::new(audit.queued as f64),
+    );
+    registry.register(
+        "moongate_audit_dropped_records",
+        "Records that weren't written to the audit log",
+        ConstCounter::new(audit.dropped),
+    );
+    registry.register(
+        "moongate_audit_failing",
+        "1 while the audit log can't be written",
+        ConstGauge::new(f64::from(u8::from(audit.failure.is_some()))),
+    );
 }
 
 fn plugin(id: &PluginId) -> PluginLabels {

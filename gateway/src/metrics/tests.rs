@@ -8,7 +8,7 @@ use moongate_config::Secret;
 use moongate_model::call::{BusyReason, CallContext, CallError};
 use moongate_protocol::catalog::fake::{FakePlugin, IntoCatalogPlugin as _};
 use moongate_protocol::catalog::{CatalogBuild, CatalogPlugin};
-use moongate_protocol::dispatch::{CallOutcome, NetworkTransport, Observer as _};
+use moongate_protocol::dispatch::{CallInput, CallOutcome, NetworkTransport, Observer as _};
 use moongate_protocol::limiter::CallLoad;
 use moongate_protocol::mcp::{Method, Revision};
 use moongate_protocol::server::ServerGauges;
@@ -109,6 +109,7 @@ fn render_as(metrics: &Metrics, status: &SupervisorStatus, format: MetricsFormat
             (id("gone"), CallLoad::default()),
         ],
         clients: ServerGauges { sessions: 6, legacy_sse_clients: 7, listen_streams: 8, unread_bytes: 9 },
+        audit: None,
     };
     metrics.render(&snapshot, format)
 }
@@ -117,6 +118,9 @@ fn call(metrics: &Metrics, catalog_plugin: &CatalogPlugin, tool: &str, outcome: 
     let took = Some(Duration::from_micros(70));
     metrics.call_ended(&CallEnd {
         context: &CallContext::internal(Caller::Named("ci".into())),
+        input: CallInput::Arguments("{}"),
+        input_hash: None,
+        result_bytes: None,
         catalog_plugin,
         kind: CallKind::Tool,
         name: Some(&name(tool)),

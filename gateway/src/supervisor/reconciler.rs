@@ -34,6 +34,7 @@ use super::control::{AdminCredentials, ReloadRequest};
 use super::desired_config::{ConfigInForce, ConfigReader, DesiredConfig, read_settled};
 use super::list_refresh::{ListRefreshes, RefreshResult, refresh};
 use super::managed_plugin::ManagedPlugin;
+use super::observer::SupervisorObserver;
 use super::plugin_host::{LoadedCode, LoadedPlugin, PluginHost};
 use super::reload_report::ReloadReport;
 use super::startup::{StartupProgress, StartupResult};
@@ -64,6 +65,7 @@ pub(super) struct ReconcilerDeps {
     pub(super) tokens: watch::Sender<Vec<BearerToken>>,
     /// The credentials of the admin listener.
     pub(super) admin: AdminCredentials,
+    pub(super) observer: Arc<dyn SupervisorObserver>,
 }
 
 /// The loop and its state.

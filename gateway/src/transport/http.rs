@@ -148,6 +148,8 @@ impl BoundEndpoint {
         ending: TransportShutdown,
     ) -> usize {
         let EndpointContext { tls, authenticator, health, socket_connections } = context;
+        let tls =
+            ListenerTls::new(tls, ListenerPurpose::Mcp).map(|tls| tls.reporting_to(Arc::clone(&server)));
         let endpoint =
             Arc::new(Endpoint::new(server, config, authenticator, health, self.address(), trace, metrics));
         let mut router = Router::new();
@@ -172,7 +174,6 @@ impl BoundEndpoint {
             connections: max_connections(config, socket_connections),
             idle: config.idle_timeout,
         };
-        let tls = ListenerTls::new(tls, ListenerPurpose::Mcp);
         self.0.serve(router, tls, limits, stop, over.cancelled_owned()).await
     }
 }

@@ -113,6 +113,32 @@ fn long_chains_are_refused_before_they_are_examined() {
 }
 
 #[test]
+fn callers_and_refused_certificates_are_in_the_audit_log() {
+    let authority = TestAuthority::new();
+    let workspace = workspace(&authority.server(), &authority, "", "[audit]");
+    let http = Http::start(&workspace);
+    let client = |own| TlsClient::new(authority.certificate(), TlsVersion::Tls13, own);
+    let own = authority.issue(vec![dns("ci.example.com")], Validity::Now);
+    ask(&http, &client(Some(&own)), &[]).unwrap();
+    let expired = authority.issue(vec![dns("ci.example.com")], Validity::Expired);
+    let unnamed = authority.issue(Vec::new(), Validity::Now);
+    for own in [None, Some(&expired), Some(&unnamed)] {
+        assert!(ask(&http, &client(own), &[]).is_err());
+    }
+    let (status, log) = http.terminate();
+    assert!(status.success(), "{log}");
+    let log = std::fs::read_to_string(workspace.path().join("audit.jsonl")).unwrap();
+    for expected in [
+        "\"principal\":{\"kind\":\"certificate\",\"name\":\"dns:ci.example.com\"}",
+        "\"reason\":\"missing_certificate\",\"principal\":{\"kind\":\"anonymous\",\"address\":\"127.0.0.1\"}",
+        "\"reason\":\"invalid_certificate\"",
+        "\"reason\":\"unnamed_certificate\"",
+    ] {
+        assert!(log.contains(expected), "{expected} isn't in {log}");
+    }
+}
+
+#[test]
 fn a_session_belongs_to_the_name_in_the_certificate() {
     let authority = TestAuthority::new();
     let workspace = workspace(&authority.server(), &authority, "", "");

@@ -117,6 +117,10 @@ fn other_listeners_need_a_restart_but_plugins_do_not() {
         assert_eq!(changed, ["unix_socket"]);
     }
     assert_eq!(without.needs_restart(&at("plugins.a.source = 'a.wasm'")), [""; 0]);
+    for audit in ["[audit]", "audit.keep = 3", "audit.mask = ['pin']"] {
+        assert_eq!(at(audit).needs_restart(&without), ["audit"]);
+    }
+    assert_eq!(at("[audit]").needs_restart(&at("audit.keep = 10")), [""; 0]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! The reader checks files against it (unknown keys, types, ranges) and takes suggestions from it. The JSON Schema and
 //! `docs/config.md` are generated from it. The code has the defaults as values; a test compares them.
 
+pub use super::audit_keys::AUDIT;
 pub(crate) use super::auth_keys::INTROSPECTION;
 pub use super::kind::{Content, Key, MIN_SIZE_WITHOUT_UNIT, NumberRange, ValueKind};
 pub use super::limit_keys::LIMITS;
@@ -35,6 +36,11 @@ pub static ROOT: &[Key] = &[
         "admin",
         ValueKind::Table(ADMIN),
         "The admin listener: health, metrics, status and reloads. Without this table, it is off.",
+    ),
+    key(
+        "audit",
+        ValueKind::Table(AUDIT),
+        "The audit log: a record of every call and every change. Without this table, it is off.",
     ),
     key(
         "callers",

@@ -132,7 +132,8 @@ impl CallError {
                 BusyReason::Gateway
                 | BusyReason::GatewayShare { .. }
                 | BusyReason::UnreadResponses
-                | BusyReason::Memory,
+                | BusyReason::Memory
+                | BusyReason::AuditLog,
             )
             | Self::RateLimited(_)
             | Self::Replaced
@@ -247,6 +248,9 @@ pub enum BusyReason {
     /// The limit on the memory of all calls.
     #[error("the gateway is short of memory (`[gateway] memory`); try again later")]
     Memory,
+    /// Calls can't be recorded.
+    #[error("the gateway can't record calls now; try again later")]
+    AuditLog,
 }
 
 impl BusyReason {
@@ -260,6 +264,7 @@ impl BusyReason {
             Self::GatewayShare { .. } => "gateway_queue_share",
             Self::UnreadResponses => "unread_responses",
             Self::Memory => "memory",
+            Self::AuditLog => "audit_log",
         }
     }
 }

@@ -143,6 +143,18 @@ pub enum Content {
 }
 
 impl Content {
+    /// The size of its text or data, in bytes.
+    #[must_use]
+    pub fn content_bytes(&self) -> u64 {
+        match self {
+            Self::Text(text) => text.text.len() as u64,
+            Self::Image(media) | Self::Audio(media) => media.data.len() as u64,
+            Self::Link(resource) => resource.uri.as_str().len() as u64,
+            Self::Embedded(embedded) => embedded.contents.body.content_bytes(),
+            Self::Other(_, object) => object.get().len() as u64,
+        }
+    }
+
     /// A text block without annotations.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
@@ -213,4 +225,15 @@ pub enum ResourceBody {
     Text(String),
     /// Bytes, not encoded.
     Blob(Vec<u8>),
+}
+
+impl ResourceBody {
+    /// Its size, in bytes.
+    #[must_use]
+    pub fn content_bytes(&self) -> u64 {
+        match self {
+            Self::Text(text) => text.len() as u64,
+            Self::Blob(bytes) => bytes.len() as u64,
+        }
+    }
 }

@@ -48,6 +48,11 @@ impl<'a> Arguments<'a> {
         }
     }
 
+    /// The text.
+    pub(super) fn as_str(&self) -> &str {
+        &self.text
+    }
+
     /// Reads `text`. `null` means no arguments.
     ///
     /// # Errors

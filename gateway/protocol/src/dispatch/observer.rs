@@ -3,14 +3,19 @@
 //! [`Observer`] is the only such interface: the dispatcher reports calls to it, and the server reports requests.
 //! [`RequestSpan`] makes sure that each of them is reported exactly once, even if its future is dropped.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use moongate_model::log_field::{ACCESS_TARGET, milliseconds};
+use serde_json::{Map, Value, json};
 use tracing::Level;
 
-use crate::call::{CallContext, CallError, Completion, Outcome, PromptResult, ReadResult, ToolResult};
+use crate::call::{
+    CallContext, CallError, Completion, Content, Outcome, PromptResult, ReadResult, ToolResult,
+};
 use crate::caller::Caller;
 use crate::catalog::CatalogPlugin;
 use crate::limiter::{CallPermit, CountedAs};
@@ -18,6 +23,9 @@ use crate::names::{PublicName, ToolName};
 use crate::text::quotable;
 
 use super::DispatchError;
+
+/// The part of an input that is hashed at once, in bytes: it takes less than a millisecond.
+const HASH_STEP_BYTES: usize = 64 * 1024;
 
 /// Receives each call and each request once, when it has ended.
 ///
@@ -28,6 +36,82 @@ pub trait Observer: fmt::Debug + Send + Sync {
 
     /// An MCP request was answered or cancelled.
     fn request_ended(&self, request: &RequestEnd<'_>);
+
+    /// Reports whether calls may run now. An observer that must see every call refuses them while it can't keep what it
+    /// sees.
+    fn admits_calls(&self) -> bool {
+        true
+    }
+
+    /// Begins a hash of the input of a call that is about to run. `None` if the observer needs none.
+    fn input_hasher(&self) -> Option<Box<dyn InputHasher>> {
+        None
+    }
+
+    /// A request named something that nothing has that its caller can see.
+    fn name_refused(&self, _refused: &RefusedName<'_>) {}
+
+    /// An HTTP caller wasn't authenticated. `reason` is a stable word.
+    fn authentication_failed(&self, _address: IpAddr, _reason: &'static str) {}
+}
+
+/// Hashes the input of a call, in steps: large inputs take milliseconds, and other requests get their turn meanwhile.
+pub trait InputHasher: Send {
+    /// Adds the next part of [`CallInput::text`].
+    fn update(&mut self, part: &[u8]);
+
+    /// The hash, as [`CallEnd::input_hash`].
+    fn finish(self: Box<Self>) -> String;
+}
+
+/// A request for something that nothing has that its caller can see.
+#[derive(Debug, Clone, Copy)]
+pub struct RefusedName<'a> {
+    /// The context, with the caller.
+    pub context: &'a CallContext,
+    /// The kind of call.
+    pub kind: CallKind,
+    /// The name or URI in the request.
+    pub name: &'a str,
+}
+
+/// What a call passes to its plugin.
+#[derive(Debug, Clone, Copy)]
+pub enum CallInput<'a> {
+    /// The arguments of a tool: the text of an object.
+    Arguments(&'a str),
+    /// The arguments of a prompt.
+    Texts(&'a [(String, String)]),
+    /// The URI of a resource.
+    Uri(&'a str),
+    /// The argument to complete: its name and its text so far.
+    Completed(&'a str, &'a str),
+}
+
+impl<'a> CallInput<'a> {
+    /// The arguments as JSON text. `None` for a URI.
+    #[must_use]
+    pub fn text(self) -> Option<Cow<'a, str>> {
+        Some(match self {
+            Self::Arguments(text) => Cow::Borrowed(text),
+            Self::Texts(texts) => {
+                let texts = texts.iter().map(|(name, text)| (name.clone(), Value::from(text.as_str())));
+                Cow::Owned(Value::Object(texts.collect::<Map<_, _>>()).to_string())
+            }
+            Self::Completed(name, text) => Cow::Owned(json!({ name: text }).to_string()),
+            Self::Uri(_) => return None,
+        })
+    }
+
+    /// The size of the arguments, in bytes: that of their text, or of their names and values.
+    #[must_use]
+    pub fn bytes(self) -> usize {
+        match self {
+            Self::Arguments(text) | Self::Uri(text) => text.len(),
+            Self::Texts(texts) => texts.iter().map(|(name, text)| name.len() + text.len()).sum(),
+            Self::Completed(name, text) => name.len() + text.len(),
+        }
+    }
 }
 
 /// An ended plugin call: its name exists.
@@ -41,8 +125,14 @@ pub struct CallEnd<'a> {
     pub kind: CallKind,
     /// The public name of the tool or prompt. Resources have none here, because the number of URIs is unbounded.
     pub name: Option<&'a PublicName>,
+    /// The input.
+    pub input: CallInput<'a>,
+    /// The hash of the input, as the observer's [`InputHasher`] made it. `None` if the call ended before.
+    pub input_hash: Option<&'a str>,
     /// The outcome.
     pub outcome: CallOutcome<'a>,
+    /// The size of the result's content, in bytes. `None` without a result.
+    pub result_bytes: Option<u64>,
     /// The time since the call was admitted. `None` means that it wasn't.
     pub took: Option<Duration>,
 }
@@ -145,6 +235,9 @@ impl CallOutcome<'_> {
 /// A plugin's answer with an outcome other than [`CallOutcome::Failed`].
 pub(super) trait HasOutcome {
     fn outcome(&self) -> CallOutcome<'static>;
+
+    /// The size of its content, in bytes.
+    fn content_bytes(&self) -> u64;
 }
 
 impl<T: HasOutcome> HasOutcome for Outcome<T> {
@@ -154,11 +247,22 @@ impl<T: HasOutcome> HasOutcome for Outcome<T> {
             Self::NeedInput(_) => CallOutcome::NeedInput,
         }
     }
+
+    fn content_bytes(&self) -> u64 {
+        match self {
+            Self::Done(result) => result.content_bytes(),
+            Self::NeedInput(_) => 0,
+        }
+    }
 }
 
 impl<T: HasOutcome> HasOutcome for (T, CallPermit) {
     fn outcome(&self) -> CallOutcome<'static> {
         self.0.outcome()
+    }
+
+    fn content_bytes(&self) -> u64 {
+        self.0.content_bytes()
     }
 }
 
@@ -166,11 +270,20 @@ impl HasOutcome for ToolResult {
     fn outcome(&self) -> CallOutcome<'static> {
         if self.is_error { CallOutcome::ToolError } else { CallOutcome::Done }
     }
+
+    fn content_bytes(&self) -> u64 {
+        let structured = self.structured.as_ref().map_or(0, |value| value.get().len() as u64);
+        structured + self.content.iter().map(Content::content_bytes).sum::<u64>()
+    }
 }
 
 impl HasOutcome for ReadResult {
     fn outcome(&self) -> CallOutcome<'static> {
         CallOutcome::Done
+    }
+
+    fn content_bytes(&self) -> u64 {
+        self.contents.iter().map(|contents| contents.body.content_bytes()).sum()
     }
 }
 
@@ -178,11 +291,19 @@ impl HasOutcome for PromptResult {
     fn outcome(&self) -> CallOutcome<'static> {
         CallOutcome::Done
     }
+
+    fn content_bytes(&self) -> u64 {
+        self.messages.iter().map(|message| message.content.content_bytes()).sum()
+    }
 }
 
 impl HasOutcome for Completion {
     fn outcome(&self) -> CallOutcome<'static> {
         CallOutcome::Done
+    }
+
+    fn content_bytes(&self) -> u64 {
+        self.values.iter().map(|value| value.len() as u64).sum()
     }
 }
 
@@ -271,7 +392,10 @@ pub(super) struct PluginCall<'a> {
     catalog_plugin: &'a CatalogPlugin,
     context: &'a CallContext,
     called: CalledItem<'a>,
+    input: CallInput<'a>,
+    input_hash: Option<String>,
     admitted: Option<Instant>,
+    result_bytes: Option<u64>,
 }
 
 impl<'a> RequestSpan<PluginCall<'a>> {
@@ -280,9 +404,23 @@ impl<'a> RequestSpan<PluginCall<'a>> {
         catalog_plugin: &'a CatalogPlugin,
         context: &'a CallContext,
         called: CalledItem<'a>,
+        input: CallInput<'a>,
     ) -> Self {
-        let call = PluginCall { catalog_plugin, context, called, admitted: None };
+        let call = PluginCall {
+            catalog_plugin,
+            context,
+            called,
+            input,
+            input_hash: None,
+            admitted: None,
+            result_bytes: None,
+        };
         Self::new(observer, is_logged(&context.caller), call)
+    }
+
+    /// Reports whether the observer lets the call run.
+    pub(super) fn may_run(&self) -> bool {
+        self.observer.as_ref().is_none_or(|observer| observer.admits_calls())
     }
 
     pub(super) fn catalog_plugin(&self) -> &'a CatalogPlugin {
@@ -316,8 +454,26 @@ impl<'a> RequestSpan<PluginCall<'a>> {
         }
     }
 
+    /// Hashes the input of a call that is about to run, if the observer needs it.
+    pub(super) async fn hash_input(&mut self) {
+        let Some(mut hasher) = self.observer.as_ref().and_then(|observer| observer.input_hasher()) else {
+            return;
+        };
+        let Some(text) = self.observed.input.text() else { return };
+        for (at, part) in text.as_bytes().chunks(HASH_STEP_BYTES).enumerate() {
+            if at > 0 {
+                tokio::task::yield_now().await;
+            }
+            hasher.update(part);
+        }
+        self.observed.input_hash = Some(hasher.finish());
+    }
+
     /// Reports the answer.
     pub(super) fn finish<T: HasOutcome>(mut self, answer: Result<T, CallError>) -> Result<T, DispatchError> {
+        if let Some(call) = self.observed() {
+            call.result_bytes = answer.as_ref().ok().map(HasOutcome::content_bytes);
+        }
         self.end(match &answer {
             Ok(answer) => answer.outcome(),
             Err(error) => CallOutcome::Failed(error),
@@ -330,12 +486,14 @@ impl Observed for PluginCall<'_> {
     type End<'e> = CallOutcome<'e>;
 
     fn report(&self, observer: Option<&dyn Observer>, outcome: CallOutcome<'_>) {
-        let &Self { catalog_plugin, context, called, admitted } = self;
+        let &Self { catalog_plugin, context, called, input, ref input_hash, admitted, result_bytes } = self;
+        let input_hash = input_hash.as_deref();
         // Checking arguments isn't running.
         let admitted = admitted.filter(|_| outcome != CallOutcome::InvalidArguments);
         let took = admitted.map(|admitted| admitted.elapsed());
         let (kind, name) = (called.kind(), called.name());
-        let end = CallEnd { context, catalog_plugin, kind, name, outcome, took };
+        let end =
+            CallEnd { context, catalog_plugin, kind, name, input, input_hash, outcome, result_bytes, took };
         if let Some(observer) = observer {
             observer.call_ended(&end);
         }
@@ -373,7 +531,7 @@ fn is_logged(caller: &Caller) -> bool {
 
 /// Writes a call's line of the access log. Names from tokens and clients are quoted and escaped.
 fn log_call(end: &CallEnd<'_>) {
-    let &CallEnd { context, catalog_plugin, kind, name, outcome, took } = end;
+    let &CallEnd { context, catalog_plugin, kind, name, outcome, took, .. } = end;
     let name = name.map(PublicName::as_str);
     let (tool, prompt) = match kind {
         CallKind::Tool => (name, None),

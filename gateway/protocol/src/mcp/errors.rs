@@ -240,7 +240,8 @@ impl ErrorAnswer {
                 | BusyReason::Gateway
                 | BusyReason::GatewayShare { .. }
                 | BusyReason::UnreadResponses
-                | BusyReason::Memory,
+                | BusyReason::Memory
+                | BusyReason::AuditLog,
             )
             | CallError::TimeoutBeforeStart(_)
             | CallError::Replaced => Self::both(&message, failed(true)),

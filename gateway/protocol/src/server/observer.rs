@@ -1,5 +1,6 @@
 //! Observation of requests, from when they are read until they are answered, cancelled or dropped.
 
+use std::net::IpAddr;
 use std::time::Instant;
 
 use crate::dispatch::{NetworkTransport, Observed, Observer, RequestEnd, RequestSpan};
@@ -62,6 +63,13 @@ impl Server {
         let request =
             ObservedRequest { method, tool: None, revision: None, transport, read_at: Instant::now() };
         RequestSpan::new(observer, false, request)
+    }
+
+    /// Reports that an HTTP caller wasn't authenticated. `reason` is a stable word.
+    pub fn authentication_failed(&self, address: IpAddr, reason: &'static str) {
+        if let Some(observer) = &self.observer {
+            observer.authentication_failed(address, reason);
+        }
     }
 
     /// Adds the tool that the parameters name, if the catalog has it.

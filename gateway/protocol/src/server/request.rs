@@ -119,7 +119,8 @@ impl Server {
         let method = Method::find(method, revision).ok_or_else(|| ProtocolError::unknown_method(method))?;
         let CallChannels { sink, peer, side_messages } =
             self.call_channels(&caller, revision, NotificationPrefs::read(&params, level), streaming, None);
-        let request_context = RequestContext { revision, caller, client, capabilities, cancel, sink, peer };
+        let request_context =
+            RequestContext { revision, caller, session: None, client, capabilities, cancel, sink, peer };
         Ok(RequestInProgress { started: self.protocol.start(request_context, method, params), side_messages })
     }
 

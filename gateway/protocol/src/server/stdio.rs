@@ -372,6 +372,7 @@ impl Server {
             let request_context = RequestContext {
                 revision: Revision::LATEST_HANDSHAKE,
                 caller: connection.caller.clone(),
+                session: None,
                 client: None,
                 capabilities: Arc::default(),
                 cancel: running.token(),

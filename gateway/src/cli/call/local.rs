@@ -66,6 +66,7 @@ impl LocalCall {
         let request_context = RequestContext {
             revision: Revision::V2026_07_28,
             caller: Caller::Local,
+            session: None,
             client: Some(Arc::new(client)),
             capabilities: Arc::new(Capabilities::new(Json::from_value(capabilities))),
             cancel: CancellationToken::new(),

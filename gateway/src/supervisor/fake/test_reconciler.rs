@@ -17,6 +17,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::supervisor::control::{AdminCredentials, Reloader};
 use crate::supervisor::desired_config::ConfigReader;
+use crate::supervisor::observer::IgnoreChanges;
 use crate::supervisor::reconciler::{Reconciler, ReconcilerDeps};
 use crate::supervisor::startup::StartupProgress;
 use crate::supervisor::status::{PluginState, PluginStatus, SupervisorStatus};
@@ -86,6 +87,7 @@ impl TestReconciler {
             catalog: catalog.clone(),
             tokens: watch::channel(Vec::new()).0,
             admin: AdminCredentials::default(),
+            observer: Arc::new(IgnoreChanges),
         };
         let reconciler = Reconciler::new(config, loaded.files, deps);
         let stop = CancellationToken::new();

@@ -9,6 +9,7 @@ use moongate_protocol::catalog::{Catalog, CatalogPlugin};
 
 use crate::supervisor::desired_config::DesiredConfig;
 use crate::supervisor::managed_plugin::ManagedPlugin;
+use crate::supervisor::observer::{SupervisorChange, SupervisorObserver};
 use crate::supervisor::plugin_host::LoadFailure;
 use crate::supervisor::status::{
     ConfigStatus, OfferCounts, PendingChange, PluginAbout, PluginIssue, PluginState, PluginStatus,
@@ -27,7 +28,7 @@ impl Reconciler {
     pub(super) fn announce(&mut self) {
         for at in 0..self.plugins.len() {
             self.log_failure(at);
-            log_waiting(&mut self.plugins[at]);
+            log_waiting(&mut self.plugins[at], &*self.deps.observer);
         }
         if self.report.has_open_requests() && self.ready_since.is_none() {
             let open = self.plugins.iter().filter_map(ManagedPlugin::first_open_request);
@@ -99,12 +100,15 @@ impl Reconciler {
 }
 
 /// Logs a change that waits for the operator, once.
-fn log_waiting(plugin: &mut ManagedPlugin) {
+fn log_waiting(plugin: &mut ManagedPlugin, observer: &dyn SupervisorObserver) {
     let waiting = plugin.waiting();
     if waiting == plugin.logged.waiting {
         return;
     }
     let id = plugin.id();
+    if let Some(pending) = &waiting {
+        observer.changed(&SupervisorChange::Waits { plugin: id, pending });
+    }
     match &waiting {
         Some(PendingChange::Code(digest)) => tracing::warn!(
             plugin = %id,

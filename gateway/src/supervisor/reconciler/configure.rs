@@ -8,13 +8,14 @@ use moongate_config::{
     BearerToken, Config, ConfigSource, Diagnostic, PluginConfig, RenderStyle, Severity, WiderGrantsPolicy,
     render_diagnostics,
 };
-use moongate_model::names::PluginId;
-use moongate_model::roles::AccessRoles;
+use moongate_model::names::{Digest, PluginId};
+use moongate_model::roles::{AccessRole, AccessRoles};
 use tokio::time::Instant;
 
 use crate::supervisor::check::{CheckCause, CheckRequest};
 use crate::supervisor::desired_config::{ConfigVerdict, ReadRequest, judge, next_policy};
 use crate::supervisor::managed_plugin::{ConfigEffect, GrantChange, Logged, ManagedPlugin, WaitingConfig};
+use crate::supervisor::observer::SupervisorChange;
 use crate::supervisor::reload_report::describe_removal;
 use crate::supervisor::watch::WatchTarget;
 use crate::telemetry::log_problems;
@@ -33,10 +34,20 @@ struct ConfigChanges {
     lines: Vec<String>,
     /// Keys that need a restart since this change.
     needs_restart: Vec<String>,
-    /// Granted and revoked permissions, one line for each plugin.
-    grants: Vec<(PluginId, String)>,
+    /// Changes that wait for a reload request since this change.
+    waiting: Vec<String>,
+    /// Granted and revoked permissions of each plugin.
+    grants: Vec<PluginGrants>,
     /// A grant or a plugin was removed, which must be published at once.
     publish_now: bool,
+}
+
+/// A plugin's granted and revoked permissions.
+#[derive(Debug)]
+struct PluginGrants {
+    plugin: PluginId,
+    granted: Vec<String>,
+    revoked: Vec<String>,
 }
 
 impl Reconciler {
@@ -102,6 +113,7 @@ impl Reconciler {
         }
         log_problems(title, Severity::Error, problems, source);
         self.desired.logged_rejection = Some(rendered);
+        self.deps.observer.changed(&SupervisorChange::ConfigurationRejected(&reason));
         self.report.counts.rejected += 1;
         self.report.add_failure(None, now - read.detected, reason);
     }
@@ -151,7 +163,8 @@ impl Reconciler {
         // New tokens get the new roles.
         self.apply_tokens(config, policy, &mut changes);
         self.apply_admin(config, policy, &mut changes);
-        self.report_changes(changes, read, now);
+        let digest = Digest::of(config.source_text.expose().as_bytes());
+        self.report_changes(digest, changes, read, now);
     }
 
     /// Applies the static tokens, except for changes that have to wait.
@@ -168,6 +181,7 @@ impl Reconciler {
         }
         if waits && !desired.tokens_wait {
             tracing::warn!("`http.auth.tokens` has new tokens, which wait for a reload request");
+            changes.waiting.push("new tokens in `http.auth.tokens`".to_owned());
         }
         desired.tokens_wait = waits;
         if desired.tokens != tokens {
@@ -188,6 +202,7 @@ impl Reconciler {
         let waits = policy == WiderGrantsPolicy::Wait && new.is_some_and(|new| admin.admits_others(new));
         if waits && !desired.admin_waits {
             tracing::warn!("`admin` has other credentials, which wait for a reload request");
+            changes.waiting.push("other credentials in `admin`".to_owned());
         }
         desired.admin_waits = waits;
         if waits {
@@ -240,6 +255,7 @@ impl Reconciler {
         let wider_grants = next_policy(desired.wider_grants, in_file, read.request.is_some());
         if wider_grants != in_file && !desired.wider_grants_waits {
             tracing::warn!("`wider_grants` was loosened; the change waits for a reload request");
+            changes.waiting.push("`gateway.wider_grants`".to_owned());
         }
         desired.wider_grants_waits = wider_grants != in_file;
         if wider_grants != desired.wider_grants {
@@ -251,11 +267,12 @@ impl Reconciler {
         let roles_wait = !have_same_roles && policy == WiderGrantsPolicy::Wait;
         if roles_wait && !desired.roles_wait {
             tracing::warn!("`roles` changed; the change waits for a reload request");
+            changes.waiting.push(describe_roles(desired.roles.as_ref(), config.roles.as_ref()));
         }
         desired.roles_wait = roles_wait;
         if !have_same_roles && !roles_wait {
+            changes.lines.push(describe_roles(desired.roles.as_ref(), config.roles.as_ref()));
             desired.roles.clone_from(&config.roles);
-            changes.lines.push("`roles`".to_owned());
             changes.publish_now = true;
         }
         if desired.stop_grace != config.stop_grace {
@@ -344,6 +361,10 @@ impl Reconciler {
 
     fn remove_plugin(&mut self, plugin: ManagedPlugin, changes: &mut ConfigChanges) {
         changes.lines.push(describe_removal(plugin.id(), plugin.active_loaded()));
+        if let Some(active) = plugin.active_loaded() {
+            let (plugin, before) = (plugin.id(), Some(active.digest()));
+            self.deps.observer.changed(&SupervisorChange::Code { plugin, before, after: None });
+        }
         changes.publish_now = true;
         self.list_refreshes.forget(plugin.id());
         let delay = retire_delay(plugin.config(), None);
@@ -352,8 +373,12 @@ impl Reconciler {
         self.retired.extend(loaded.map(|loaded| RetiredCode { code: loaded.code, delay }));
     }
 
-    fn report_changes(&mut self, changes: ConfigChanges, read: ReadRequest, now: Instant) {
-        let ConfigChanges { lines, needs_restart, grants, publish_now: _ } = changes;
+    fn report_changes(&mut self, digest: Digest, changes: ConfigChanges, read: ReadRequest, now: Instant) {
+        let ConfigChanges { lines, needs_restart, waiting, grants, publish_now: _ } = changes;
+        let observer = Arc::clone(&self.deps.observer);
+        if !waiting.is_empty() {
+            observer.changed(&SupervisorChange::ConfigurationWaits(&waiting));
+        }
         let was_rejected = self.desired.rejected.take().is_some();
         if lines.is_empty() && needs_restart.is_empty() && !was_rejected {
             self.report.counts.unchanged += u64::from(read.request.is_none());
@@ -361,6 +386,11 @@ impl Reconciler {
         }
         self.desired.since = SystemTime::now();
         self.report.counts.configured += 1;
+        observer.changed(&SupervisorChange::ConfigurationApplied {
+            digest,
+            lines: &lines,
+            needs_restart: &needs_restart,
+        });
         let lines = lines.join(", ");
         let restart = format!("needs a restart: {}", needs_restart.join(", "));
         let line = match (lines.is_empty(), needs_restart.is_empty()) {
@@ -371,7 +401,10 @@ impl Reconciler {
         };
         tracing::info!("{line}");
         self.report.add_change(None, now - read.detected, line);
-        for (plugin, line) in grants {
+        for PluginGrants { plugin, granted, revoked } in grants {
+            let (added, removed) = (&granted[..], &revoked[..]);
+            observer.changed(&SupervisorChange::Grants { plugin: &plugin, added, removed });
+            let line = grants_line(&granted, &revoked);
             tracing::info!(%plugin, "{line}");
             self.report.add_change(Some(&plugin), now - read.detected, line);
         }
@@ -383,11 +416,8 @@ impl ConfigChanges {
     fn add_grants(&mut self, before: Option<&PluginConfig>, config: &PluginConfig) {
         let granted = config.added_grants(before);
         let revoked = before.map(|before| before.added_grants(Some(config))).unwrap_or_default();
-        let parts = [("newly granted", granted), ("revoked", revoked)];
-        let parts = parts.iter().filter(|(_, grants)| !grants.is_empty());
-        let line: Vec<_> = parts.map(|(what, grants)| format!("{what}: {}", grants.join(", "))).collect();
-        if !line.is_empty() {
-            self.grants.push((config.id.clone(), line.join("; ")));
+        if !granted.is_empty() || !revoked.is_empty() {
+            self.grants.push(PluginGrants { plugin: config.id.clone(), granted, revoked });
         }
     }
 }
@@ -409,11 +439,38 @@ fn describe_tokens<'t>(
     changed.chain(removed.map(|token| format!("token `{}` revoked", token.principal)))
 }
 
+/// The changes of roles in one line. If only their order is different, it names none.
+fn describe_roles(before: Option<&Arc<AccessRoles>>, now: Option<&Arc<AccessRoles>>) -> String {
+    let (before, now) =
+        (before.map_or(&[][..], |roles| roles.roles()), now.map_or(&[][..], |roles| roles.roles()));
+    fn find<'r>(roles: &'r [AccessRole], name: &str) -> Option<&'r AccessRole> {
+        roles.iter().find(|role| *role.name == *name)
+    }
+    let mut changes: Vec<_> = now
+        .iter()
+        .filter_map(|role| match find(before, &role.name) {
+            None => Some(format!("`{}` added", role.name)),
+            Some(earlier) if !earlier.is_equivalent_to(role) => Some(format!("`{}` changed", role.name)),
+            Some(_) => None,
+        })
+        .collect();
+    let removed = before.iter().filter(|role| find(now, &role.name).is_none());
+    changes.extend(removed.map(|role| format!("`{}` removed", role.name)));
+    if changes.is_empty() { "`roles`".to_owned() } else { format!("`roles` ({})", changes.join(", ")) }
+}
+
 /// Replaces a value. Returns whether it was different.
 fn replace_if_different<T: Clone + PartialEq>(current: &mut T, new: &T) -> bool {
     let is_different = current != new;
     current.clone_from(new);
     is_different
+}
+
+/// A plugin's granted and revoked permissions in one line.
+fn grants_line(granted: &[String], revoked: &[String]) -> String {
+    let parts = [("newly granted", granted), ("revoked", revoked)];
+    let parts = parts.iter().filter(|(_, grants)| !grants.is_empty());
+    parts.map(|(what, grants)| format!("{what}: {}", grants.join(", "))).collect::<Vec<_>>().join("; ")
 }
 
 /// A problem in one line, with its place.

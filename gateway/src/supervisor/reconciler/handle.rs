@@ -13,6 +13,7 @@ use crate::supervisor::control::ReloadRequest;
 use crate::supervisor::desired_config::ReadRequest;
 use crate::supervisor::list_refresh::RefreshResult;
 use crate::supervisor::managed_plugin::{CheckEffect, ManagedPlugin};
+use crate::supervisor::observer::SupervisorChange;
 use crate::supervisor::plugin_host::LoadedPlugin;
 use crate::supervisor::watch::WatchEvent;
 use moongate_host::ReportedChanges;
@@ -69,6 +70,7 @@ impl Reconciler {
     /// Reads the configuration, and then checks all plugins.
     fn handle_request(&mut self, ReloadRequest { cause, done }: ReloadRequest) {
         tracing::info!(cause = cause.as_str(), "reload requested: re-reading configuration and plugins");
+        self.deps.observer.changed(&SupervisorChange::ReloadRequested(cause));
         let request = Some(self.report.add_request(done));
         self.desired.request_read(ReadRequest { detected: Instant::now(), request });
     }

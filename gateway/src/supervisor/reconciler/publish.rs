@@ -17,6 +17,7 @@ use tokio::time::Instant;
 
 use crate::supervisor::list_refresh::one_line;
 use crate::supervisor::managed_plugin::{ManagedPlugin, PublishEffect, VersionChoice};
+use crate::supervisor::observer::SupervisorChange;
 use crate::supervisor::plugin_host::LoadedPlugin;
 use crate::supervisor::reload_report::{describe_activation, diff};
 
@@ -148,7 +149,12 @@ impl Reconciler {
         let Some(after) = plugin.active_loaded() else { return };
         let took = detected.elapsed();
         let duration_ms = milliseconds(took);
-        let to = after.digest().short();
+        let (from, to) = (before.as_ref().map(LoadedPlugin::digest), after.digest());
+        if from != Some(to) {
+            let change = SupervisorChange::Code { plugin: &id, before: from, after: Some(to) };
+            self.deps.observer.changed(&change);
+        }
+        let to = to.short();
         if self.phase == Phase::Starting && before.is_none() {
             tracing::debug!(plugin = %id, digest = to, duration_ms, "plugin loaded");
             return;

@@ -155,6 +155,9 @@ impl Endpoint {
         let address = self.address(head);
         let identity = head.extensions.get();
         let authenticated = self.authenticator.authenticate(&head.headers, address, identity).await;
+        if let Err(rejection) = &authenticated {
+            self.server.authentication_failed(address, rejection.reason());
+        }
         if let Err(Rejection::InvalidToken(problem)) = authenticated
             && let Some(wait) = self.failed_tokens.record(address, problem)
         {

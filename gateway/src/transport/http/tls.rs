@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use moongate_config::{ClientCertificatePolicy, TlsConfig};
+use moongate_protocol::server::Server;
 use moongate_system::certificate_chain::ShortChainVerifier;
 use moongate_system::log_interval::LogInterval;
 use rustls::ServerConfig;
@@ -57,6 +58,13 @@ impl ListenerTls {
     ) -> Option<Self> {
         let server = server_config(newest.borrow_and_update().as_ref()?, purpose);
         Some(Self { purpose, newest, current: ConnectionTls { server, refused: Arc::default() } })
+    }
+
+    /// Reports refused client certificates to `server`.
+    #[must_use]
+    pub(super) fn reporting_to(mut self, server: Arc<Server>) -> Self {
+        self.current.refused = Arc::new(RefusedHandshakes { server: Some(server), ..Default::default() });
+        self
     }
 
     /// The TLS for the next connection.
@@ -143,6 +151,7 @@ impl ConnectionTls {
                 if matches!(identity, Some(None)) {
                     let reason = "the client certificate has no host name, URI or e-mail address";
                     self.refused.log(client, reason);
+                    self.refused.report(client, "unnamed_certificate");
                     return None;
                 }
                 let is_http2 = stream.get_ref().1.alpn_protocol() == Some(http2::ALPN_NAME);
@@ -150,7 +159,18 @@ impl ConnectionTls {
             }
             Err(error) => {
                 match tls_error(&error) {
-                    Some(reason) => self.refused.log(client, &reason.to_string()),
+                    Some(reason) => {
+                        self.refused.log(client, &reason.to_string());
+                        match reason {
+                            rustls::Error::InvalidCertificate(_) => {
+                                self.refused.report(client, "invalid_certificate");
+                            }
+                            rustls::Error::NoCertificatesPresented => {
+                                self.refused.report(client, "missing_certificate");
+                            }
+                            _ => {}
+                        }
+                    }
                     // Clients disconnect at any time, and port scanners always do.
                     None => tracing::debug!(%client, %error, "TLS handshake ended early"),
                 }
@@ -182,11 +202,21 @@ async fn refuse_plain_http(stream: &mut TcpStream) {
 
 /// Logs handshakes that failed, at most once a second.
 #[derive(Debug, Default)]
-struct RefusedHandshakes(Mutex<LogInterval>);
+struct RefusedHandshakes {
+    interval: Mutex<LogInterval>,
+    server: Option<Arc<Server>>,
+}
 
 impl RefusedHandshakes {
+    /// Reports a client certificate that doesn't authenticate.
+    fn report(&self, client: SocketAddr, reason: &'static str) {
+        if let Some(server) = &self.server {
+            server.authentication_failed(client.ip(), reason);
+        }
+    }
+
     fn log(&self, client: SocketAddr, reason: &str) {
-        let mut interval = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut interval = self.interval.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(failures) = interval.record(Instant::now(), 1) {
             tracing::warn!(%client, failures, "refused a TLS handshake: {reason}");
         }

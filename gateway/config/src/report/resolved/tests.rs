@@ -48,6 +48,7 @@ fn reads_back_as_the_same_configuration() {
         assert_eq!(a.unix_socket, b.unix_socket);
         assert_eq!((&a.admin, a.concurrency, a.page_size), (&b.admin, b.concurrency, b.page_size));
         assert_eq!((a.watch, a.wider_grants, a.require_all), (b.watch, b.wider_grants, b.require_all));
+        assert_eq!(a.audit, b.audit);
         assert_eq!((a.stop_grace, &a.sealing_key), (b.stop_grace, &b.sealing_key));
         assert_eq!(a.startup_wait, b.startup_wait);
         assert_eq!(a.plugins.len(), b.plugins.len());

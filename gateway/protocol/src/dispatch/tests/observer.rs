@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use super::*;
 use crate::call::{BusyReason, PluginError, PluginErrorDetail, RateLimited, RateScope};
 use crate::call_rate::CallRate;
-use crate::dispatch::{CallEnd, CallKind, Observer, RequestEnd};
+use crate::dispatch::{CallEnd, CallKind, Observer, RefusedName, RequestEnd};
 
 /// The reported calls: plugin, kind, name and outcome, and whether the call ran.
 type Told = (String, &'static str, String, &'static str, bool);
@@ -15,7 +15,7 @@ struct Notes(Mutex<Vec<Told>>);
 
 impl Observer for Notes {
     fn call_ended(&self, call: &CallEnd<'_>) {
-        let &CallEnd { context: _, catalog_plugin, kind, name, outcome, took } = call;
+        let &CallEnd { catalog_plugin, kind, name, outcome, took, .. } = call;
         let name = name.map(ToString::to_string).unwrap_or_default();
         let told = (catalog_plugin.id().to_string(), kind.as_str(), name, outcome.kind(), took.is_some());
         self.0.lock().unwrap().push(told);
@@ -23,6 +23,11 @@ impl Observer for Notes {
 
     fn request_ended(&self, _: &RequestEnd<'_>) {
         unreachable!("the dispatcher sees only calls")
+    }
+
+    fn name_refused(&self, refused: &RefusedName<'_>) {
+        let &RefusedName { context: _, kind, name } = refused;
+        self.0.lock().unwrap().push((String::new(), kind.as_str(), name.to_owned(), "unknown", false));
     }
 }
 
@@ -110,15 +115,29 @@ async fn reports_invalid_results_as_failures() {
 }
 
 #[tokio::test]
-async fn reports_invalid_arguments_but_no_unknown_names() {
+async fn reports_invalid_arguments_and_unknown_names() {
     let (bench, notes) = observed(vec![answers(Ok(ToolResult::default()), None).into_catalog_plugin(|_| {})]);
     for (name, arguments) in [("nobody", "{}"), ("a_run", "{}")] {
         assert!(bench.tool(name, arguments).await.is_err());
     }
-    assert!(bench.dispatcher.read_resource(&bench.catalog, &bench.context, "x://nobody").await.is_err());
+    let Bench { dispatcher, catalog, context } = &bench;
+    assert!(dispatcher.read_resource(catalog, context, "x://nobody").await.is_err());
+    assert!(dispatcher.get_prompt(catalog, context, "nobody", &[]).await.is_err());
+    let owner = CompletionOwner::Prompt("nobody");
+    assert!(dispatcher.complete(catalog, context, owner, ("x", ""), &[]).await.is_err());
     let told = notes.take();
-    let [(_, _, name, outcome, ran)] = &told[..] else { panic!("{told:?}") };
-    assert_eq!((name.as_str(), *outcome, *ran), ("a_run", "invalid_arguments", false));
+    let told: Vec<_> =
+        told.iter().map(|(_, kind, name, outcome, ran)| (*kind, &**name, *outcome, *ran)).collect();
+    assert_eq!(
+        told,
+        [
+            ("tool", "nobody", "unknown", false),
+            ("tool", "a_run", "invalid_arguments", false),
+            ("resource", "x://nobody", "unknown", false),
+            ("prompt", "nobody", "unknown", false),
+            ("completion", "nobody", "unknown", false),
+        ]
+    );
 }
 
 #[tokio::test]

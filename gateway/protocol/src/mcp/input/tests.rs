@@ -135,6 +135,7 @@ impl Gateway {
         let request_context = RequestContext {
             revision: client.revision,
             caller: client.caller.clone(),
+            session: None,
             client: None,
             capabilities: Arc::new(Capabilities::new(Json::from_value(&client.declares))),
             cancel: client.cancel.clone(),

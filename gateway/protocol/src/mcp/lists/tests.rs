@@ -62,6 +62,7 @@ impl Gateway {
         let request_context = RequestContext {
             revision,
             caller: Caller::LOOPBACK,
+            session: None,
             client: None,
             capabilities: Arc::default(),
             cancel: tokio_util::sync::CancellationToken::new(),

@@ -17,7 +17,7 @@ use super::memory::SessionMemory;
 /// The maximum number of kept events of one stream, except required ones.
 pub(super) const MAX_STREAM_EVENTS: usize = 256;
 /// The memory that an event takes in addition to its message.
-const EVENT_OVERHEAD_BYTES: usize = 192;
+pub(super) const EVENT_OVERHEAD_BYTES: usize = 192;
 /// The maximum size of the kept events of one stream, except required ones.
 const MAX_STREAM_BYTES: usize = 256 * 1024;
 /// The maximum number of kept streams of one session without a reader.

@@ -8,8 +8,8 @@ use tokio::sync::watch;
 use tokio::task::unconstrained;
 
 use super::store::{
-    DELIVERED_STREAM_TTL, MAX_SESSION_BYTES, MAX_STREAM_EVENTS, MAX_UNREAD_STREAMS, SESSION_SHARE_BYTES,
-    UNREAD_STREAM_TTL,
+    DELIVERED_STREAM_TTL, EVENT_OVERHEAD_BYTES, MAX_SESSION_BYTES, MAX_STREAM_EVENTS, MAX_UNREAD_STREAMS,
+    SESSION_SHARE_BYTES, UNREAD_STREAM_TTL,
 };
 use super::*;
 use crate::caller::Caller;
@@ -409,7 +409,7 @@ async fn limits_stream_memory_of_all_sessions() {
     let leave = |session: &Arc<Session>, bytes: usize| {
         let (writer, reader) = session.open_stream(None);
         let start = reader.id(0);
-        writer.send(vec![b' '; bytes].into());
+        writer.send(vec![b' '; bytes - EVENT_OVERHEAD_BYTES].into());
         start
     };
     let (_, catalog) = watch::channel(Arc::new(Catalog::empty()));
@@ -445,7 +445,7 @@ async fn streams_of_unused_sessions_expire() {
     let start = reader.id(0);
     writer.send(vec![b' '; 1000].into());
     drop((writer, reader));
-    for (after, kept) in [(Duration::from_secs(59), 1000), (UNREAD_STREAM_TTL, 0)] {
+    for (after, kept) in [(Duration::from_secs(59), 1000 + EVENT_OVERHEAD_BYTES), (UNREAD_STREAM_TTL, 0)] {
         let listening = client.session.open_notification_stream(None); // the session doesn't expire
         tokio::time::advance(after).await;
         assert_eq!(client.sessions.count(), 1);

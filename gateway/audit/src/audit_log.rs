@@ -1,0 +1,351 @@
+//! The bounded queue of records, and the thread that writes them.
+//!
+//! The threads that serve calls only add to the queue. [`AuditLog::admits_calls`] is checked before a call runs, so the
+//! queue exceeds its limit at most by the calls that run already. What callers cause without a call that runs has only
+//! half of the queue, so that it displaces neither changes nor calls.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::chain::ChainHead;
+use crate::key::AuditKey;
+use crate::log_file::{AuditFileError, AuditFiles, LogFile, MAX_LINE_BYTES};
+use crate::record::{AuditEvent, AuditOutcome, AuditRecord};
+
+/// The size of waiting records from which no more are accepted, in bytes.
+const MAX_QUEUED_BYTES: usize = 16 << 20;
+
+/// The number of waiting records from which no more are accepted.
+const MAX_QUEUED_RECORDS: usize = 8192;
+
+/// The parts of the queue, of which refusals have one.
+const QUEUE_HALVES: usize = 2;
+
+/// The most that is written at once, in bytes.
+const MAX_BATCH_BYTES: usize = 1 << 20;
+
+/// The delay after a failed attempt to write.
+const RETRY_DELAY: Duration = Duration::from_millis(500);
+
+/// The interval at which the head is logged, if it has changed.
+const HEAD_INTERVAL: Duration = Duration::from_secs(60);
+
+/// What happens to calls if records can't be written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum WhenFull {
+    /// No call runs without a record: calls are refused.
+    #[default]
+    Refuse,
+    /// Calls run, and records are dropped and counted.
+    Drop,
+}
+
+/// What a record is about: whether it can be dropped.
+#[derive(Debug, Clone, Copy)]
+enum RecordSource {
+    /// A call that ran.
+    AdmittedCall,
+    /// A refused call, or failed authentication: anyone can cause any number of them.
+    Refusal,
+    /// A change, the start or the end of the gateway.
+    Change,
+}
+
+/// The state of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditStatus {
+    /// The end of the chain.
+    pub head: ChainHead,
+    /// The records that were dropped since the start.
+    pub dropped: u64,
+    /// The end of the chain when it was last logged.
+    pub logged_head: Option<ChainHead>,
+    /// The records that wait to be written.
+    pub queued: usize,
+    /// The reason that the last attempt to write failed.
+    pub failure: Option<String>,
+}
+
+/// The audit log. Clones share it.
+#[derive(Debug, Clone)]
+pub struct AuditLog(Arc<SharedLog>);
+
+#[derive(Debug)]
+struct SharedLog {
+    state: Mutex<LogState>,
+    changed: Condvar,
+    when_full: WhenFull,
+    key: AuditKey,
+}
+
+#[derive(Debug)]
+struct LogState {
+    /// The members of each line that waits.
+    queue: VecDeque<Vec<u8>>,
+    queued_bytes: usize,
+    /// Dropped since the start.
+    dropped: u64,
+    /// Dropped, and not recorded yet.
+    unrecorded: u64,
+    head: ChainHead,
+    logged_head: Option<ChainHead>,
+    failure: Option<String>,
+    is_stopping: bool,
+    has_stopped: bool,
+}
+
+/// Records that are written together.
+struct RecordBatch {
+    /// The members of each line.
+    lines: Vec<Vec<u8>>,
+    /// The records that the first line reports as dropped.
+    dropped: u64,
+}
+
+impl AuditLog {
+    /// Opens the log, and starts the thread that writes it.
+    ///
+    /// # Errors
+    /// A file can't be used, or the thread can't be started.
+    pub fn open(files: AuditFiles, key: AuditKey, when_full: WhenFull) -> Result<Self, AuditFileError> {
+        let path = files.path.clone();
+        let file = LogFile::open(files, key.clone())?;
+        let state = LogState {
+            queue: VecDeque::new(),
+            queued_bytes: 0,
+            dropped: 0,
+            unrecorded: 0,
+            head: file.head(),
+            logged_head: None,
+            failure: None,
+            is_stopping: false,
+            has_stopped: false,
+        };
+        let log =
+            Self(Arc::new(SharedLog { state: Mutex::new(state), changed: Condvar::new(), when_full, key }));
+        let writer = LogWriter { log: log.clone(), file, logged_failure: false };
+        let spawned = thread::Builder::new().name("audit".to_owned()).spawn(|| writer.run());
+        // The thread ends when the log is stopped.
+        spawned.map_err(|source| AuditFileError::Io { path, source })?;
+        Ok(log)
+    }
+
+    /// The key, for hashes of arguments.
+    #[must_use]
+    pub fn key(&self) -> &AuditKey {
+        &self.0.key
+    }
+
+    /// Reports whether a call may run: its record can be taken, or may be dropped.
+    #[must_use]
+    pub fn admits_calls(&self) -> bool {
+        if self.0.when_full == WhenFull::Drop {
+            return true;
+        }
+        let state = self.state();
+        state.failure.is_none() && !state.is_filled(QUEUE_HALVES) && !state.is_stopping
+    }
+
+    /// Queues the record of a call that was admitted. It is dropped only if the log may drop records.
+    pub fn record_admitted(&self, record: &AuditRecord) {
+        self.push(record, RecordSource::AdmittedCall);
+    }
+
+    /// Queues the record of a refused call or of failed authentication. If half of the queue is full, it is dropped and
+    /// counted.
+    pub fn record_refusal(&self, record: &AuditRecord) {
+        self.push(record, RecordSource::Refusal);
+    }
+
+    /// Queues the record of a change. It is dropped only if the queue is twice its size: operators cause few of them.
+    pub fn record_change(&self, record: &AuditRecord) {
+        self.push(record, RecordSource::Change);
+    }
+
+    fn push(&self, record: &AuditRecord, source: RecordSource) {
+        let mut members = record.members();
+        if members.len() > MAX_LINE_BYTES / 2 {
+            let mut shorter = record.clone();
+            if let Some(arguments) = &mut shorter.arguments {
+                arguments.value = None;
+            }
+            members = shorter.members();
+        }
+        let mut state = self.state();
+        let is_dropped = match source {
+            RecordSource::AdmittedCall => self.0.when_full == WhenFull::Drop && state.is_filled(QUEUE_HALVES),
+            RecordSource::Refusal => state.is_filled(1),
+            RecordSource::Change => state.is_filled(2 * QUEUE_HALVES),
+        };
+        if is_dropped {
+            state.dropped += 1;
+            state.unrecorded += 1;
+            return;
+        }
+        state.queued_bytes += members.len();
+        state.queue.push_back(members);
+        drop(state);
+        self.0.changed.notify_all();
+    }
+
+    /// The state of the log.
+    #[must_use]
+    pub fn status(&self) -> AuditStatus {
+        let state = self.state();
+        AuditStatus {
+            head: state.head,
+            dropped: state.dropped,
+            logged_head: state.logged_head,
+            queued: state.queue.len(),
+            failure: state.failure.clone(),
+        }
+    }
+
+    /// Writes everything that is queued, and ends the thread. It waits at most this long.
+    pub fn stop(&self, limit: Duration) {
+        let begun = Instant::now();
+        let mut state = self.state();
+        state.is_stopping = true;
+        self.0.changed.notify_all();
+        while !state.has_stopped {
+            let Some(rest) = limit.checked_sub(begun.elapsed()) else { break };
+            state = self.0.changed.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        if !state.queue.is_empty() {
+            tracing::error!(records = state.queue.len(), "the audit log ends without its last records");
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, LogState> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LogState {
+    /// Reports whether this number of halves of the queue is full.
+    fn is_filled(&self, halves: usize) -> bool {
+        self.queue.len() >= halves * MAX_QUEUED_RECORDS / QUEUE_HALVES
+            || self.queued_bytes >= halves * MAX_QUEUED_BYTES / QUEUE_HALVES
+    }
+
+    /// Takes the records that are written together.
+    fn take_batch(&mut self) -> RecordBatch {
+        let mut lines = Vec::new();
+        let dropped = std::mem::take(&mut self.unrecorded);
+        if dropped > 0 {
+            let mut record = AuditRecord::new(AuditEvent::LogDropped, AuditOutcome::Failed);
+            record.count = Some(dropped);
+            lines.push(record.members());
+        }
+        let mut bytes = 0;
+        while bytes < MAX_BATCH_BYTES
+            && let Some(members) = self.queue.pop_front()
+        {
+            bytes += members.len();
+            lines.push(members);
+        }
+        self.queued_bytes -= bytes;
+        RecordBatch { lines, dropped }
+    }
+}
+
+/// The thread.
+struct LogWriter {
+    log: AuditLog,
+    file: LogFile,
+    logged_failure: bool,
+}
+
+impl LogWriter {
+    fn run(mut self) {
+        let mut next_publication = Instant::now();
+        while let Some(batch) = self.next_batch(next_publication) {
+            if !batch.lines.is_empty() && !self.write(&batch) {
+                break;
+            }
+            if Instant::now() >= next_publication {
+                self.publish();
+                next_publication = Instant::now() + HEAD_INTERVAL;
+            }
+        }
+        self.file.sync();
+        self.publish();
+        self.log.state().has_stopped = true;
+        self.log.0.changed.notify_all();
+    }
+
+    /// Waits for records. The batch is empty if it is time to log the head. `None` means that the log is stopped.
+    fn next_batch(&self, publish_at: Instant) -> Option<RecordBatch> {
+        let mut state = self.log.state();
+        loop {
+            let batch = state.take_batch();
+            if !batch.lines.is_empty() {
+                return Some(batch);
+            }
+            if state.is_stopping {
+                return None;
+            }
+            let rest = publish_at.saturating_duration_since(Instant::now());
+            if rest.is_zero() {
+                return Some(batch);
+            }
+            state = self.log.0.changed.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Writes a batch, or drops it if the log may drop records. Returns false if the log is stopped before.
+    fn write(&mut self, batch: &RecordBatch) -> bool {
+        loop {
+            let Err(error) = self.file.append(&batch.lines) else {
+                if std::mem::take(&mut self.logged_failure) {
+                    tracing::info!("the audit log can be written again");
+                }
+                let mut state = self.log.state();
+                state.failure = None;
+                state.head = self.file.head();
+                return true;
+            };
+            if !std::mem::replace(&mut self.logged_failure, true) {
+                let effect = match self.log.0.when_full {
+                    WhenFull::Refuse => "calls are refused until it can be written",
+                    WhenFull::Drop => "records are dropped until it can be written",
+                };
+                tracing::error!("{error}; {effect}");
+            }
+            let mut state = self.log.state();
+            state.failure = Some(error.to_string());
+            if state.is_stopping {
+                tracing::error!(records = batch.lines.len(), "the audit log ends without these records");
+                return false;
+            }
+            let is_dropped = self.log.0.when_full == WhenFull::Drop;
+            if is_dropped {
+                let records = (batch.lines.len() - usize::from(batch.dropped > 0)) as u64;
+                state.dropped += records;
+                state.unrecorded += records + batch.dropped;
+            }
+            let changed = &self.log.0.changed;
+            // Not at each new record, but soon when the log is stopped.
+            let wait = changed.wait_timeout_while(state, RETRY_DELAY, |state| !state.is_stopping);
+            drop(wait.unwrap_or_else(PoisonError::into_inner));
+            if is_dropped {
+                return true;
+            }
+        }
+    }
+
+    /// Logs the head. If it is kept elsewhere, a cut log is detected.
+    fn publish(&mut self) {
+        let head = self.file.head();
+        if self.log.state().logged_head != Some(head) && head.sequence > 0 {
+            self.file.sync();
+            self.log.state().logged_head = Some(head);
+            tracing::info!(sequence = head.sequence, hash = %head.hash, "head of the audit log");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

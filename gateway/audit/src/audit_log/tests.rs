@@ -1,0 +1,134 @@
+//! The queue while the log can't be written.
+
+use std::fs;
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::verify::{LogFiles, verify};
+
+fn open(directory: &TempDir, when_full: WhenFull) -> (AuditLog, PathBuf) {
+    let path = directory.path().join("audit.jsonl");
+    let files = AuditFiles { path: path.clone(), max_bytes: 1 << 20, keep: 3 };
+    (AuditLog::open(files, key(), when_full).unwrap(), path)
+}
+
+fn key() -> AuditKey {
+    AuditKey::new(&"k".repeat(32)).unwrap()
+}
+
+fn record() -> AuditRecord {
+    AuditRecord::new(AuditEvent::ToolCall, AuditOutcome::Allowed)
+}
+
+/// Waits until the log is in a state.
+#[track_caller]
+fn wait(log: &AuditLog, what: &str, condition: impl Fn(&AuditStatus) -> bool) {
+    let begun = Instant::now();
+    while !condition(&log.status()) {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{what}: {:?}", log.status());
+        thread::yield_now();
+    }
+}
+
+/// A directory in its place makes writing fail, until it is removed.
+fn block(path: &PathBuf) {
+    fs::rename(path, path.with_extension("away")).unwrap();
+    fs::create_dir(path).unwrap();
+}
+
+fn unblock(path: &PathBuf) {
+    fs::remove_dir(path).unwrap();
+    fs::rename(path.with_extension("away"), path).unwrap();
+}
+
+#[test]
+fn refusals_displace_neither_changes_nor_calls() {
+    let directory = TempDir::new().unwrap();
+    let (log, path) = open(&directory, WhenFull::Refuse);
+    assert!(log.admits_calls());
+    log.record_admitted(&record());
+    wait(&log, "written", |status| status.head.sequence == 1);
+    block(&path);
+    log.record_admitted(&record());
+    wait(&log, "failing", |status| status.failure.is_some());
+    assert!(!log.admits_calls());
+    for _ in 0..2 * MAX_QUEUED_RECORDS {
+        log.record_refusal(&record());
+    }
+    for _ in 0..MAX_QUEUED_RECORDS {
+        log.record_change(&record());
+    }
+    log.record_admitted(&record()); // of a call that ran already
+    unblock(&path);
+    wait(&log, "written again", |status| status.failure.is_none() && status.queued == 0);
+    assert!(log.admits_calls());
+    log.stop(Duration::from_secs(20));
+    let found = verify(LogFiles::of_log(&path).unwrap(), &key(), None).unwrap();
+    // Two calls, half of the queue, all changes, the last call, and the record of those that were dropped.
+    let (refusals, changes) = (MAX_QUEUED_RECORDS as u64 / 2, MAX_QUEUED_RECORDS as u64);
+    assert_eq!(found.lines, 1 + 1 + refusals + changes + 1 + 1, "{found:?}");
+    let dropped = format!("records that were dropped: {}", 2 * MAX_QUEUED_RECORDS as u64 - refusals);
+    assert!(found.notes.iter().any(|note| note.contains(&dropped)), "{found:?}");
+}
+
+#[test]
+fn drops_records_and_counts_them() {
+    let directory = TempDir::new().unwrap();
+    let (log, path) = open(&directory, WhenFull::Drop);
+    block(&path);
+    log.record_admitted(&record());
+    wait(&log, "dropped", |status| status.dropped == 1);
+    for source in [AuditLog::record_admitted, AuditLog::record_refusal, AuditLog::record_change] {
+        source(&log, &record());
+    }
+    wait(&log, "dropped too", |status| status.dropped == 4);
+    assert!(log.admits_calls());
+    unblock(&path);
+    wait(&log, "written", |status| status.failure.is_none() && status.head.sequence > 0);
+    log.stop(Duration::from_secs(20));
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains("\"event\":\"log_dropped\",\"outcome\":\"failed\",\"count\":4"), "{text}");
+}
+
+#[test]
+fn a_stop_does_not_wait_until_the_log_can_be_written() {
+    for when_full in [WhenFull::Refuse, WhenFull::Drop] {
+        let directory = TempDir::new().unwrap();
+        let (log, path) = open(&directory, when_full);
+        block(&path);
+        log.record_admitted(&record());
+        wait(&log, "failing", |status| status.failure.is_some());
+        log.record_admitted(&record());
+        log.stop(Duration::from_secs(20));
+        assert!(log.state().has_stopped, "{when_full:?}");
+    }
+}
+
+#[test]
+fn long_arguments_are_left_out() {
+    let directory = TempDir::new().unwrap();
+    let (log, path) = open(&directory, WhenFull::Refuse);
+    let mut long = record();
+    let value = serde_json::value::to_raw_value(&"x".repeat(MAX_LINE_BYTES)).ok();
+    long.arguments = Some(crate::AuditedArguments { hmac: None, bytes: MAX_LINE_BYTES as u64, value });
+    log.record_change(&long);
+    log.stop(Duration::from_secs(20));
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.len() < 1000 && text.contains("\"bytes\":1048576}"), "{text}");
+}
+
+#[test]
+fn long_texts_are_cut() {
+    let directory = TempDir::new().unwrap();
+    let (log, path) = open(&directory, WhenFull::Refuse);
+    let mut long = record();
+    (long.name, long.uri) = (Some("é".repeat(1 << 20)), Some("\n\u{1b}".repeat(1 << 20)));
+    long.added = vec!["x".repeat(1 << 20); 1000];
+    log.record_change(&long);
+    log.stop(Duration::from_secs(20));
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.len() < 100_000 && text.lines().count() == 1, "{}", text.len());
+    assert!(text.contains("\"… and 936 more\"]"), "{text}");
+}

@@ -1,0 +1,27 @@
+//! The audit log: one JSON object per line for each decision and its outcome, in a hash chain.
+//!
+//! - `record`: what a line says ([`AuditRecord`]).
+//! - `chain`: how a line depends on the line before it and on the key.
+//! - `key`: the key, and its file.
+//! - `log_file`: the files: opening, locking, repairing and rotating them.
+//! - `audit_log`: the bounded queue and the thread that writes ([`AuditLog`]).
+//! - `verify`: checks files ([`verify()`]).
+//!
+//! The crate knows neither MCP nor the configuration.
+
+mod audit_log;
+mod chain;
+mod key;
+mod log_file;
+mod record;
+mod verify;
+
+pub use audit_log::{AuditLog, AuditStatus, WhenFull};
+pub use chain::{ChainHash, ChainHead, InvalidHashError};
+pub use key::{ArgumentsHash, AuditKey, AuditKeyError};
+pub use log_file::{AuditFileError, AuditFiles};
+pub use record::{
+    AuditClient, AuditEvent, AuditOutcome, AuditPrincipal, AuditRecord, AuditedArguments, PrincipalKind,
+    short,
+};
+pub use verify::{LogFiles, Verification, VerificationError, verify};

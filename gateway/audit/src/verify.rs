@@ -1,0 +1,327 @@
+//! Checks files of a log: the hash of each line, their order, and whether a known head is still there.
+
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+use crate::chain::{ChainHash, ChainHead, ChainLine, check_line};
+use crate::key::AuditKey;
+use crate::log_file::{MAX_LINE_BYTES, full_files};
+
+/// The number of attempts to open all files of a log between two rotations.
+const MAX_OPEN_ATTEMPTS: u32 = 100;
+
+/// Files to check, oldest first.
+#[derive(Debug)]
+pub struct LogFiles {
+    files: Vec<(PathBuf, File)>,
+    /// They are all files of a log.
+    is_whole: bool,
+}
+
+impl LogFiles {
+    /// All files of the log at `path`, which gateways can be writing.
+    ///
+    /// # Errors
+    /// A file can't be read.
+    pub fn of_log(path: &Path) -> Result<Self, VerificationError> {
+        let list = || full_files(path).map_err(|error| io_error(path, error));
+        let mut full = list()?;
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let mut paths: Vec<_> = full.iter().map(|file| file.path.clone()).collect();
+            // After a crash within a rotation, it is missing until the next start.
+            if attempts < MAX_OPEN_ATTEMPTS || full.is_empty() || path.exists() {
+                paths.push(path.to_owned());
+            }
+            let opened = Self::open(paths);
+            let now = list()?;
+            // The file is missing for a moment while it is rotated.
+            if (opened.is_ok() && full == now) || attempts == MAX_OPEN_ATTEMPTS {
+                return Ok(Self { is_whole: true, ..opened? });
+            }
+            full = now;
+        }
+    }
+
+    /// These files, which can be part of a log.
+    ///
+    /// # Errors
+    /// A file can't be read.
+    pub fn open(paths: Vec<PathBuf>) -> Result<Self, VerificationError> {
+        // It waits for no pipe.
+        let flags = OFlags::NONBLOCK.bits().cast_signed();
+        let open = |path: PathBuf| match File::options().read(true).custom_flags(flags).open(&path) {
+            Ok(file) => Ok((path, file)),
+            Err(error) => Err(io_error(&path, error)),
+        };
+        Ok(Self { files: paths.into_iter().map(open).collect::<Result<_, _>>()?, is_whole: false })
+    }
+
+    /// The number of files.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.files.len()
+    }
+}
+
+/// The result of a successful check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verification {
+    /// The number of lines.
+    pub lines: u64,
+    /// The number of the first line. If it isn't 1, earlier files weren't checked.
+    pub first_sequence: u64,
+    /// The end of the chain.
+    pub head: ChainHead,
+    /// Remarks: repaired and incomplete lines, dropped records.
+    pub notes: Vec<String>,
+}
+
+/// The first problem.
+#[derive(Debug, thiserror::Error)]
+pub enum VerificationError {
+    /// A file can't be read.
+    #[error("can't read `{}`: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A line is wrong.
+    #[error("{}:{line}: {problem}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// The problem.
+        problem: String,
+    },
+    /// The known head isn't in the log.
+    #[error("the line with the hash {hash} isn't in the log: the log was cut, or replaced by another{}", or_rotated(*first_sequence))]
+    HeadMissing {
+        /// The hash.
+        hash: ChainHash,
+        /// The first line that was checked.
+        first_sequence: u64,
+    },
+    /// The oldest files are missing.
+    #[error("the records {from} to {to} are missing: rotation hasn't removed them")]
+    OldestMissing {
+        /// The first missing record.
+        from: u64,
+        /// The last one.
+        to: u64,
+    },
+    /// There are no lines.
+    #[error("the log has no lines")]
+    Empty,
+}
+
+/// Checks the files of a log as one chain. `known_head` is the hash of a line that must be there.
+///
+/// # Errors
+/// The first problem.
+pub fn verify(
+    files: LogFiles,
+    key: &AuditKey,
+    known_head: Option<ChainHash>,
+) -> Result<Verification, VerificationError> {
+    let mut verifier = Verifier {
+        key,
+        head: None,
+        first_sequence: 0,
+        lines: 0,
+        kept_from: 1,
+        torn: None,
+        known_head,
+        notes: Vec::new(),
+    };
+    let LogFiles { files, is_whole } = files;
+    for (path, file) in files {
+        verifier.read(&path, file)?;
+    }
+    if let Some(torn) = verifier.torn.take() {
+        if !torn.is_unfinished {
+            return Err(torn.into_error());
+        }
+        verifier.notes.push(format!(
+            "{}:{}: the last line is incomplete: a gateway is writing it, or it stopped while it did",
+            torn.path.display(),
+            torn.line
+        ));
+    }
+    if let Some(hash) = verifier.known_head {
+        let first_sequence = verifier.first_sequence;
+        return Err(VerificationError::HeadMissing { hash, first_sequence });
+    }
+    let head = verifier.head.ok_or(VerificationError::Empty)?;
+    let Verifier { first_sequence, lines, kept_from, notes, .. } = verifier;
+    if is_whole && first_sequence > kept_from {
+        return Err(VerificationError::OldestMissing { from: kept_from, to: first_sequence - 1 });
+    }
+    Ok(Verification { lines, first_sequence, head, notes })
+}
+
+/// Another reason that a line is missing.
+fn or_rotated(first_sequence: u64) -> String {
+    if first_sequence > 1 {
+        format!(", or it is older than the first line here, which has the number {first_sequence}")
+    } else {
+        String::new()
+    }
+}
+
+fn io_error(path: &Path, source: io::Error) -> VerificationError {
+    VerificationError::Io { path: path.to_owned(), source }
+}
+
+struct Verifier<'a> {
+    key: &'a AuditKey,
+    head: Option<ChainHead>,
+    first_sequence: u64,
+    lines: u64,
+    /// The first line that rotation has kept.
+    kept_from: u64,
+    /// Lines that are wrong unless the next line accounts for them.
+    torn: Option<TornLines>,
+    /// `None` once it was found.
+    known_head: Option<ChainHash>,
+    notes: Vec<String>,
+}
+
+/// Lines that aren't valid.
+struct TornLines {
+    path: PathBuf,
+    /// The first one.
+    line: u64,
+    problem: String,
+    /// All of them, with the line ends between them.
+    bytes: Vec<u8>,
+    /// The file ends in the only one, without an end of line.
+    is_unfinished: bool,
+}
+
+impl TornLines {
+    fn into_error(self) -> VerificationError {
+        let Self { path, line, problem, .. } = self;
+        VerificationError::Line { path, line, problem }
+    }
+}
+
+impl Verifier<'_> {
+    fn read(&mut self, path: &Path, file: File) -> Result<(), VerificationError> {
+        let io = |error| io_error(path, error);
+        // A gateway can be appending to the last file.
+        let bytes = file.metadata().map_err(io)?.len();
+        let mut reader = BufReader::new(file.take(bytes));
+        let mut text = Vec::new();
+        for line in 1.. {
+            text.clear();
+            let limit = 2 * MAX_LINE_BYTES as u64;
+            if (&mut reader).take(limit).read_until(b'\n', &mut text).map_err(io)? == 0 {
+                break;
+            }
+            let is_complete = text.ends_with(b"\n");
+            let content = text.strip_suffix(b"\n").unwrap_or(&text);
+            match check_line(self.key, content) {
+                Ok(found) if is_complete => self.add(path, line, &found)?,
+                Ok(_) => self.add_torn(path, line, "it has no end of line".to_owned(), content, false)?,
+                Err(problem) => self.add_torn(path, line, problem.to_string(), content, is_complete)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, path: &Path, line: u64, found: &ChainLine) -> Result<(), VerificationError> {
+        let error = |problem: String| Err(VerificationError::Line { path: path.to_owned(), line, problem });
+        if let Some(torn) = self.torn.take() {
+            let is_accounted_for = found.event == "log_repaired"
+                && found.count == Some(torn.bytes.len() as u64)
+                && found.detail.as_deref() == Some(&*self.key.hash_line(&torn.bytes).to_string());
+            if !is_accounted_for {
+                return Err(torn.into_error());
+            }
+            self.notes.push(format!(
+                "{}:{}: {} bytes that aren't a record, as a crash leaves them; the next record accounts for them",
+                torn.path.display(),
+                torn.line,
+                torn.bytes.len()
+            ));
+        }
+        match self.head {
+            None => {
+                self.first_sequence = found.sequence;
+                if found.sequence == 1 && found.previous != ChainHash::GENESIS {
+                    return error("the first line names a line before it".to_owned());
+                }
+            }
+            Some(head) if found.sequence != head.sequence + 1 => {
+                let expected = head.sequence + 1;
+                return error(format!(
+                    "it has the number {}, and {expected} is expected: lines were removed, repeated or reordered",
+                    found.sequence
+                ));
+            }
+            Some(head) if found.previous != head.hash => {
+                return error("it doesn't follow the line before it".to_owned());
+            }
+            Some(_) => {}
+        }
+        match found.event.as_str() {
+            "log_shortened" => {
+                return error(format!(
+                    "a gateway noticed here that {} lines before this one were removed",
+                    found.count.unwrap_or_default()
+                ));
+            }
+            "log_dropped" => self.notes.push(format!(
+                "{}:{line}: records that were dropped: {}",
+                path.display(),
+                found.count.unwrap_or_default()
+            )),
+            _ => {}
+        }
+        self.kept_from = self.kept_from.max(found.kept_from.unwrap_or_default());
+        self.lines += 1;
+        self.head = Some(found.head());
+        if self.known_head == Some(found.hash) {
+            self.known_head = None;
+        }
+        Ok(())
+    }
+
+    fn add_torn(
+        &mut self,
+        path: &Path,
+        line: u64,
+        problem: String,
+        content: &[u8],
+        is_complete: bool,
+    ) -> Result<(), VerificationError> {
+        let Some(torn) = &mut self.torn else {
+            let (path, bytes) = (path.to_owned(), content.to_owned());
+            self.torn = Some(TornLines { path, line, problem, bytes, is_unfinished: !is_complete });
+            return Ok(());
+        };
+        torn.is_unfinished = false;
+        torn.bytes.push(b'\n');
+        torn.bytes.extend_from_slice(content);
+        if torn.path == path && torn.bytes.len() < 4 * MAX_LINE_BYTES {
+            return Ok(());
+        }
+        match self.torn.take() {
+            Some(torn) => Err(torn.into_error()),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

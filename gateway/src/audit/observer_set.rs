@@ -1,0 +1,45 @@
+//! Several observers as one.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use moongate_protocol::dispatch::{CallEnd, InputHasher, Observer, RefusedName, RequestEnd};
+
+/// Passes everything to each observer, in this order.
+#[derive(Debug)]
+pub struct ObserverSet(Vec<Arc<dyn Observer>>);
+
+impl ObserverSet {
+    /// These observers.
+    #[must_use]
+    pub fn new(observers: Vec<Arc<dyn Observer>>) -> Arc<Self> {
+        Arc::new(Self(observers))
+    }
+}
+
+impl Observer for ObserverSet {
+    fn call_ended(&self, call: &CallEnd<'_>) {
+        self.0.iter().for_each(|observer| observer.call_ended(call));
+    }
+
+    fn request_ended(&self, request: &RequestEnd<'_>) {
+        self.0.iter().for_each(|observer| observer.request_ended(request));
+    }
+
+    fn admits_calls(&self) -> bool {
+        self.0.iter().all(|observer| observer.admits_calls())
+    }
+
+    fn input_hasher(&self) -> Option<Box<dyn InputHasher>> {
+        // Only one of them hashes.
+        self.0.iter().find_map(|observer| observer.input_hasher())
+    }
+
+    fn name_refused(&self, refused: &RefusedName<'_>) {
+        self.0.iter().for_each(|observer| observer.name_refused(refused));
+    }
+
+    fn authentication_failed(&self, address: IpAddr, reason: &'static str) {
+        self.0.iter().for_each(|observer| observer.authentication_failed(address, reason));
+    }
+}
