@@ -158,7 +158,8 @@ impl SupervisorOptions {
     }
 
     /// Applies changed files, unless the configuration turns that off. `files` are those that the configuration was
-    /// read from, see [`LoadedConfig::files`](moongate_config::LoadedConfig::files); `since` is the time when reading them began.
+    /// read from, see [`LoadedConfig::files`](moongate_config::LoadedConfig::files); `since` is the time when reading
+    /// them began.
     #[must_use]
     pub fn watching(files: BTreeSet<PathBuf>, since: SystemTime) -> Self {
         Self { watched: Some(WatchedFiles { files, since }), ..Self::once() }

@@ -44,7 +44,8 @@ pub struct LoadedConfig {
     /// Problems that matter only if HTTP is served: missing tokens. A client that starts its own gateway doesn't need
     /// tokens.
     pub http_problems: Vec<Diagnostic>,
-    /// Problems with certificates and keys, which matter only if HTTP is served. A running gateway keeps those in use.
+    /// Problems with certificates and keys, which matter only if HTTP is served. A running gateway keeps using its
+    /// current ones.
     pub tls_problems: Vec<Diagnostic>,
     /// The absolute path of every file that was examined, whether it exists or not: the configuration, components,
     /// secrets, and directories that can't be used. If one of them changes, loading again can give another result.

@@ -113,7 +113,7 @@ fn reads_every_key() {
     );
     assert_eq!(startup_wait, Duration::from_secs(5));
     let calls = callers.calls.map(|rate| (rate.to_string(), rate.burst.get()));
-    assert_eq!(calls, Some(("600 a minute, 50 at once".to_owned(), 50)));
+    assert_eq!(calls, Some(("600 a minute (burst 50)".to_owned(), 50)));
     assert_eq!(callers.completions, CallRate::parse("5/s"));
     assert_eq!(callers.concurrency.map(NonZeroU32::get), Some(8));
     assert_eq!(file, goldens_dir().join("gateway.toml"));

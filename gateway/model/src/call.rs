@@ -83,7 +83,7 @@ impl CallContext {
     }
 
     /// True for the later rounds of a call that asked the client. They belong to a call that was counted already: the
-    /// gateway itself keeps the answers and the state of earlier rounds, or accepts them sealed and once.
+    /// gateway itself keeps the answers and the state of earlier rounds, or accepts them sealed and only once.
     #[must_use]
     pub fn is_later_round(&self) -> bool {
         self.round_state.is_some() || !self.answers.is_empty()

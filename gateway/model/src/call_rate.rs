@@ -1,4 +1,4 @@
-//! Limits on the calls of callers and of tools: how often, and how many at once.
+//! Limits on the calls of callers and of tools: their rates and the number of concurrent ones.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ pub struct CallRate {
     pub calls: NonZeroU32,
     /// The period.
     pub period: RatePeriod,
-    /// The number of calls that can come at once, after a pause.
+    /// The maximum number of calls in quick succession after a pause.
     pub burst: NonZeroU32,
 }
 
@@ -64,7 +64,7 @@ impl CallRate {
         self.interval().saturating_mul(self.burst.get())
     }
 
-    /// The one that allows more calls in the long run or, if they are the same, at once.
+    /// The one that allows more calls in the long run or, if they are the same, the larger burst.
     #[must_use]
     fn higher(self, other: Self) -> Self {
         match self.interval().cmp(&other.interval()) {
@@ -95,7 +95,7 @@ impl fmt::Display for CallRate {
             RatePeriod::Day => "a day",
         };
         write!(f, "{} {period}", self.calls)?;
-        if self.burst != self.calls { write!(f, ", {} at once", self.burst) } else { Ok(()) }
+        if self.burst != self.calls { write!(f, " (burst {})", self.burst) } else { Ok(()) }
     }
 }
 
@@ -108,9 +108,9 @@ pub fn whole_seconds(wait: Duration) -> u64 {
 /// The limits of a caller.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CallerLimits {
-    /// Calls of tools, reads of resources and uses of prompts.
+    /// Tool calls, resource reads and prompt requests.
     pub calls: Option<CallRate>,
-    /// Completions of arguments.
+    /// Argument completions.
     pub completions: Option<CallRate>,
     /// The number of calls at the same time, running or waiting for their plugin.
     pub concurrency: Option<NonZeroU32>,

@@ -75,8 +75,6 @@ impl Caller {
     }
 }
 
-/// For people: the name of a token, of its subject or in a certificate, or the address. The name of a subject is of its
-/// issuer's choice.
 impl Caller {
     /// The same caller without the scopes and claims of its token, to be kept for a long time.
     #[must_use]
@@ -92,6 +90,8 @@ impl Caller {
     }
 }
 
+/// For people: the name of a token, of its subject or in a certificate, or the address. The name of a subject is chosen
+/// by its issuer.
 impl fmt::Display for Caller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

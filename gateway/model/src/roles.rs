@@ -317,8 +317,8 @@ impl AccessRoles {
         RoleSet(self.0.iter().enumerate().filter(|(_, role)| role.has(principal)).map(|(at, _)| at).collect())
     }
 
-    /// The limits of a caller with this principal. Each is the highest that one of its roles sets or, if none does, that
-    /// of `each` caller.
+    /// The limits of a caller with this principal: for each limit, the highest that one of its roles sets or, if none
+    /// does, the one in `each`.
     #[must_use]
     pub fn limits_of(&self, principal: &Principal, each: CallerLimits) -> CallerLimits {
         let limiting = self.0.iter().filter(|role| role.limits != CallerLimits::default());

@@ -64,8 +64,8 @@ impl AdminListener {
         self.address
     }
 
-    /// Reports the status from now on. The gateway is ready when every plugin has been loaded or has failed, until `draining` is
-    /// cancelled.
+    /// Reports the status from now on. The gateway is ready when every plugin has been loaded or has failed, until
+    /// `draining` is cancelled.
     pub(super) fn open(
         &self,
         supervisor: &Supervisor,

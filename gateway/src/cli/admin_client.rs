@@ -1,7 +1,7 @@
 //! The client of the running gateway's admin listener, used by `reload`, `health` and `list plugins`.
 //!
-//! The token is that of the configuration, which is sent to this machine and to the configured address only, or that in
-//! a variable.
+//! The token comes from a variable or from the configuration. The configured one is sent only to this machine and to
+//! the configured address.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -51,8 +51,8 @@ const MAX_RESPONSE_BYTES: usize = 16 * 1024 * 1024;
 #[derive(Debug, Args)]
 pub(super) struct AdminOptions {
     /// Admin listener of the gateway: `IP:PORT`, a port on 127.0.0.1, or `https://HOST:PORT` [default: `listen` in
-    /// `[admin]` of the configuration]. Its token is that of the configuration or, for another gateway, of the variable
-    /// MOONGATE_ADMIN_TOKEN
+    /// `[admin]` of the configuration]. For a gateway other than the configured one, set MOONGATE_ADMIN_TOKEN to its
+    /// token
     #[arg(long, value_name = "ADDR", value_parser = admin_address)]
     admin: Option<AdminAddress>,
     #[command(flatten)]
@@ -158,8 +158,8 @@ impl AdminClientError {
     fn hint(&self) -> &'static str {
         match self {
             Self::Unreachable(..) => {
-                "start it with `moongate serve`, or pass its admin listener with `--admin`; changes of `[admin]` need a \
-                 restart"
+                "start it with `moongate serve`, or pass its admin listener with `--admin`; a changed `listen` in \
+                 `[admin]` needs a restart"
             }
             Self::NoAdminListener => {
                 "add an `[admin]` table and restart the gateway; to reload without a listener, send SIGHUP"
@@ -288,9 +288,9 @@ impl AdminClient {
         let own = configured.filter(|admin| address.is_here() || AdminAddress::configured(admin) == address);
         let own = own.and_then(|admin| Some(admin.token.as_ref()?.expose().to_owned()));
         let token = typed.or(own).map(|token| HeaderValue::try_from(format!("Bearer {token}")));
-        let mut token = token.transpose().map_err(|_| {
-            AdminClientError::Credentials("the token of the admin listener isn't a valid token".to_owned())
-        })?;
+        let mut token = token
+            .transpose()
+            .map_err(|_| AdminClientError::Credentials("invalid token for the admin listener".to_owned()))?;
         token.iter_mut().for_each(|token| token.set_sensitive(true));
         let tls = match address.scheme {
             "https" => {

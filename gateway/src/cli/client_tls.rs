@@ -19,7 +19,7 @@ use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootC
 /// The TLS options of commands that connect to a gateway.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct ClientTlsOptions {
-    /// Send the client certificate in this PEM file, followed by those of intermediate authorities
+    /// PEM file with the client certificate to send, followed by any intermediate certificates
     #[arg(long, value_name = "FILE", requires = "key")]
     cert: Option<PathBuf>,
     /// Private key of --cert, in PEM
@@ -81,9 +81,9 @@ impl ClientTlsOptions {
             (Some(cert), Some(key)) => {
                 let own = PrivateKeyDer::from_pem_file(key)
                     .with_context(|| format!("can't read a private key in PEM from `{}`", key.display()))?;
-                client
-                    .with_client_auth_cert(certificates(cert)?, own)
-                    .with_context(|| format!("the key `{}` doesn't fit `{}`", key.display(), cert.display()))
+                client.with_client_auth_cert(certificates(cert)?, own).with_context(|| {
+                    format!("the key `{}` doesn't belong to `{}`", key.display(), cert.display())
+                })
             }
             (Some(_) | None, Some(_) | None) => Ok(client.with_no_client_auth()),
         }

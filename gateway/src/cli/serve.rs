@@ -271,8 +271,8 @@ impl Serve {
     }
 }
 
-/// Waits until every plugin has been loaded or has failed. If the stdio client disconnects before, it waits only as long as that client's
-/// requests can.
+/// Waits until every plugin has been loaded or has failed. If the stdio client disconnects before, it waits only as
+/// long as that client's requests can.
 async fn loaded_while_connected(app: &App, config: &Config) -> Result<(), AppStartError> {
     tokio::select! {
         biased;

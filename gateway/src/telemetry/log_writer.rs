@@ -2,8 +2,8 @@
 //!
 //! MCP hosts start a server with a pipe for its stderr and don't always read it. Once the pipe is full, a write blocks
 //! for good. So only the threads of [`NonBlocking`] write, and lines that don't fit in their queue are dropped and
-//! counted. The gateway, its access log and the plugins have separate queues, and the gateway's lines are written first:
-//! it reports many events only once, and a flood of calls or of plugins' lines must not displace or delay them.
+//! counted. The gateway, its access log and the plugins have separate queues, and the gateway's lines are written
+//! first: it reports many events only once, and a flood of calls or of plugins' lines must not displace or delay them.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,7 +1,7 @@
 //! A limit on the certificate chains that peers send.
 //!
-//! Finding the way from a peer's certificate to a trusted authority takes exponential time in the number of its
-//! intermediate certificates, on a thread that serves others. Real chains have at most four.
+//! Finding a path from a peer's certificate to a trusted authority takes time exponential in the number of intermediate
+//! certificates, on a thread that serves others. Real chains have at most four.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use rustls::{
     RootCertStore, SignatureScheme,
 };
 
-/// The maximum number of intermediate certificates. There are some 2,000 ways through six, which take milliseconds.
+/// The maximum number of intermediate certificates. Six have some 2,000 paths, which take milliseconds to examine.
 const MAX_INTERMEDIATES: usize = 6;
 
 /// The TLS configuration of a client that trusts these authorities and accepts only short chains.
@@ -47,7 +47,7 @@ const MAX_CLIENT_CHAIN_BYTES: usize = 16 * 1024;
 enum ChainTooLongError {
     #[error("the certificate chain has {intermediates} intermediate certificates; at most {max} are allowed")]
     Certificates { intermediates: usize, max: usize },
-    #[error("the certificate chain has {bytes} bytes; at most {max} are allowed")]
+    #[error("the certificate chain is {bytes} bytes long; at most {max} are allowed")]
     Bytes { bytes: usize, max: usize },
 }
 

@@ -4,8 +4,8 @@
 //! I.371). An event moves it by the interval of the rate. So nothing runs in the background, and a key whose time has
 //! passed can be forgotten. If the rate of a key changes, the events that aren't refilled yet count for the new one.
 //!
-//! Crates for this keep every key until they are told to forget, and count an event as they check it. Callers are made up
-//! by peers, and an event that has several limits is counted by all of them or by none.
+//! The crates for this keep every key until they are told to forget it, and count an event when they check it. Here,
+//! peers can make up callers, and an event with several limits must count towards all of them or none.
 
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -1,5 +1,5 @@
-// A real authorization server, `oidc-provider`, whose keys can change and whose tokens can be expired or revoked, and
-// which can be out of order; and a person who signs in on its pages.
+// A real authorization server, `oidc-provider`, whose keys can change, whose tokens can expire or be revoked, and which
+// can be down; and a person who signs in on its pages.
 
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';

@@ -278,7 +278,10 @@ fn commands_send_a_client_certificate_and_trust_an_authority() {
         (&["--ca", "nothing.pem"], "`nothing.pem` contains no certificate"),
         (&["--ca", "missing.pem"], "`missing.pem`"),
         (&["--cert", "own.pem", "--key", "nothing.pem"], "`nothing.pem`"),
-        (&["--cert", "own.pem", "--key", "other-key.pem"], "the key `other-key.pem` doesn't fit `own.pem`"),
+        (
+            &["--cert", "own.pem", "--key", "other-key.pem"],
+            "the key `other-key.pem` doesn't belong to `own.pem`",
+        ),
         (&["--cert", "own.pem"], "--key"),
     ] {
         let output = elsewhere.run(&[&call[..], options].concat());

@@ -147,7 +147,7 @@ fn checks_method_content_type_and_size_in_order() {
 }
 
 #[test]
-fn a_connection_with_a_large_head_is_closed_because_its_buffer_stays() {
+fn a_connection_with_a_large_head_is_closed() {
     let workspace = Workspace::with_plugin("time");
     let http = Http::start(&workspace);
     for (size, closes) in [(1_000, false), (12_000, false), (40_000, true)] {

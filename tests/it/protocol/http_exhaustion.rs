@@ -197,7 +197,8 @@ fn one_caller_with_all_its_connections_busy_keeps_no_other_out() {
 #[test]
 fn unread_responses_have_a_limit() {
     const SIZE: usize = 8_000_000;
-    /// The caller's part of `[gateway] memory`, 64 MiB, and the answers of 16 calls and of those that have ended at the same time.
+    /// The caller's part of `[gateway] memory`, 64 MiB, and the answers of 16 calls and of those that have ended at the
+    /// same time.
     const MAX_KIB: u64 = (64 + 2 * 16 * 8) * 1024;
     let workspace = workspace("");
     let http = Http::start(&workspace);

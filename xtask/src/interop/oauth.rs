@@ -1,5 +1,5 @@
-//! The gateway as a resource server of `oidc-provider`, a real OAuth authorization server, with clients of the TypeScript,
-//! Python and Rust SDKs and the bridge `mcp-remote`.
+//! The gateway as a resource server of `oidc-provider`, a real OAuth authorization server, with clients of the
+//! TypeScript, Python and Rust SDKs and the bridge `mcp-remote`.
 
 use anyhow::Result;
 

@@ -153,7 +153,8 @@ pub(crate) fn read_admin(
         });
     } else if admin.is_unencrypted(listen) {
         let problem = Diagnostic::warning("the admin listener sends and receives everything unencrypted");
-        let hint = "add `[admin.tls]` with `certificate` and `key`, or let a proxy on this machine end TLS";
+        let hint =
+            "add `[admin.tls]` with `certificate` and `key`, or let a proxy on this machine terminate TLS";
         reader.report(problem.with_span(span).with_hint(hint));
     }
     Some(admin)

@@ -33,8 +33,8 @@ pub struct HttpConfig {
     pub tls: Option<TlsConfig>,
     /// True if `[http.tls]` has files that can't be used. `tls` is `None` then.
     pub has_broken_tls: bool,
-    /// The number of tokens, client secrets, certificates and keys whose variable or file can't be used. HTTP can't be served then, see
-    /// [`LoadedConfig::require_http`](crate::LoadedConfig::require_http).
+    /// The number of tokens, client secrets, certificates and keys whose variable or file can't be used. HTTP can't be
+    /// served then, see [`LoadedConfig::require_http`](crate::LoadedConfig::require_http).
     pub unreadable_tokens: usize,
     /// Hosts that requests may be addressed to, in addition to loopback names and the listening address.
     pub allowed_hosts: Vec<Host<String>>,

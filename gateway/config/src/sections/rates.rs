@@ -1,5 +1,5 @@
-//! `[callers]`, `[roles.NAME.limits]` and `[plugins.NAME.rates]`: how often callers may call, and how many calls each may
-//! have at once.
+//! `[callers]`, `[roles.NAME.limits]` and `[plugins.NAME.rates]`: the rates of calls, and the number of concurrent
+//! calls of each caller.
 
 use std::num::NonZeroU32;
 

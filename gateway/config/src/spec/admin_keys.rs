@@ -14,9 +14,9 @@ pub(super) static ADMIN: &[Key] = &[
     key(
         "token",
         ValueKind::Secret,
-        "The token of operators and monitors: `{ env = \"NAME\" }` or `{ file = \"path\" }`. Requests then need it, \
-         except health probes, which get no details without it. It must differ from those of callers. A changed token \
-         is used without a restart.",
+        "The token of operators and monitors: `{ env = \"NAME\" }` or `{ file = \"path\" }`. Requests then need it \
+         or a client certificate, except health probes, which get no details without either. It must differ from those \
+         of callers. A changed token is used without a restart.",
     ),
     optional(
         "allowed_hosts",

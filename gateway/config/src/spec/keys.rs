@@ -337,8 +337,8 @@ static PLUGIN: &[Key] = &[
     key(
         "rates",
         ValueKind::Named(&ValueKind::Table(TOOL_RATE)),
-        "How often the plugin's tools can be called, by the plugin's own names. `\"*\"` stands for each tool: it sets what \
-         a tool's own table doesn't.",
+        "The rates of the plugin's tools, by the plugin's own names. `\"*\"` applies to each tool, for the keys that \
+         the tool's own table doesn't set.",
     ),
     key(
         "config",

@@ -7,9 +7,9 @@ pub(super) static CALLER_LIMITS: &[Key] = &[
     key(
         "calls",
         RATE_KIND,
-        "The rate of tool calls, reads of resources and uses of prompts. By default, there is no limit.",
+        "The rate of tool calls, resource reads and prompt requests. By default, there is no limit.",
     ),
-    key("completions", RATE_KIND, "The rate of completions of arguments. By default, there is no limit."),
+    key("completions", RATE_KIND, "The rate of argument completions. By default, there is no limit."),
     key(
         "concurrency",
         ValueKind::Integer(NumberRange { max: 10_000, ..NumberRange::positive("no call could run") }),
@@ -31,7 +31,7 @@ pub(crate) static RATE: &[Key] = &[
     key(
         "burst",
         ValueKind::Integer(NumberRange { max: 1_000_000, ..NumberRange::positive("no call could run") }),
-        "The number of calls that can come at once, after a pause. By default, as many as in the whole period.",
+        "The most calls that can be made in quick succession after a pause. By default, the number of calls in `rate`.",
     ),
 ];
 

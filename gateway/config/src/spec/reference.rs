@@ -21,8 +21,8 @@ In strings, `${NAME}` is replaced by an environment variable, `${NAME:-text}` us
   `KiB`, `MiB` and `GiB` are powers of 1024; `KB`, `MB`, `GB` and `k`, `m`, `g` are powers of 1000: \
   `\"64KB\"` is 62.5 KiB.
 - A *rate* is a string such as `\"60/min\"`, or a table such as `{ rate = \"60/min\", burst = 10 }`. The period is a second \
-  (`s`), a minute (`min`), an hour (`h`) or a day (`d`). `burst` is the number of calls that can come at once, after a pause; \
-  by default, it is as many as in the whole period.
+  (`s`), a minute (`min`), an hour (`h`) or a day (`d`). `burst` is the most calls that can be made in quick \
+  succession after a pause; by default, it is the number of calls in the period.
 - A *secret* isn't stored in the file: use `{ env = \"NAME\" }` for an environment variable, or `{ file = \"path\" }` for a file.
 ";
 

@@ -199,7 +199,7 @@ impl RateScope {
         match self {
             Self::Caller | Self::Completions => "one caller",
             Self::Tool => "this tool",
-            Self::ToolAndCaller => "this tool and one caller",
+            Self::ToolAndCaller => "one caller of this tool",
         }
     }
 }

@@ -25,8 +25,8 @@ pub struct CatalogPlugin {
 }
 
 impl CatalogPlugin {
-    /// Assigns public names to the plugin's offer and compiles its schemas, unless they compiled before. This takes time: call it on a thread that
-    /// is allowed to block.
+    /// Assigns public names to the plugin's offer and compiles its schemas, unless they compiled before. This takes
+    /// time: call it on a thread that is allowed to block.
     ///
     /// An item that can't be offered is left out, and is one of [`Self::problems`].
     ///

@@ -122,9 +122,8 @@ impl Catalog {
         }
     }
 
-    /// Reports whether a plugin has this resource, but only other callers see it. If a visible plugin takes its place
-    /// in this view, that is a resource of the same name: only what the visible plugin itself (`source`) returns is
-    /// about it.
+    /// Reports whether a plugin has this resource, but only other callers see it. If a visible plugin has a resource of
+    /// the same name in this view, only content from that plugin (`source`) is about its resource.
     pub(crate) fn hides_resource(&self, uri: &str, source: Option<&PluginId>) -> bool {
         match &self.scope {
             CatalogScope::Everything | CatalogScope::ByRole(_) => false,

@@ -572,7 +572,7 @@ fn subject(caller: &Caller) -> Option<String> {
     Some(format!("{} {}", subject.issuer(), subject.subject()))
 }
 
-/// Writes the line of a call whose name nothing has that the caller can see. URIs can be private, so they have no `name`.
+/// Writes the line of a call to a name that the caller can't see. URIs can be private, so they have no `name`.
 pub(super) fn log_unknown(context: &CallContext, kind: CallKind, name: Option<&str>) {
     if !is_logged(&context.caller) {
         return;

@@ -20,7 +20,7 @@ const MAX_COUNTED: usize = 32_768;
 pub enum CountedAs<'a> {
     /// A call of the tool with this name, the plugin's own.
     Tool(&'a ToolName),
-    /// A read of a resource, or a use of a prompt.
+    /// A resource read or a prompt request.
     Other,
     /// A completion of an argument.
     Completion,

@@ -201,7 +201,7 @@ impl Reconciler {
         let new = config.admin.as_ref();
         let waits = policy == WiderGrantsPolicy::Wait && new.is_some_and(|new| admin.admits_others(new));
         if waits && !desired.admin_waits {
-            tracing::warn!("`admin` has other credentials, which wait for a reload request");
+            tracing::warn!("the credentials in `admin` changed; the change waits for a reload request");
             changes.waiting.push("other credentials in `admin`".to_owned());
         }
         desired.admin_waits = waits;

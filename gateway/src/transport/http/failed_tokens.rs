@@ -1,4 +1,4 @@
-//! Requests with a token that isn't accepted: a peer that guesses is slowed down, and told to wait.
+//! Requests with a token that isn't accepted: a peer that guesses is slowed down, and has to wait.
 //!
 //! A valid token is always accepted, because others can use the same address.
 

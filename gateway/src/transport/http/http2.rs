@@ -1,10 +1,10 @@
 //! HTTP/2 connections, which clients choose in the TLS handshake (ALPN).
 //!
-//! What limits a connection of HTTP/1.1 limits a stream here. A stream counts towards its caller's connections, and its
-//! response must be read at the same minimum rate: a stream that waits for its flow-control window is reset, because
-//! the connection's own time limit doesn't see it. So data is handed to the connection only as far as the windows
-//! allow. The heads of a connection without an authenticated request have a common limit, and a client that keeps
-//! abandoning its requests is disconnected.
+//! A stream has the limits of an HTTP/1.1 connection. It counts towards its caller's connections, and its response must
+//! be read at the same minimum rate: a stream that waits for its flow-control window for too long is reset, because the
+//! connection's own time limit doesn't notice it. So data is handed to the connection only as far as the windows allow.
+//! The heads of a connection without an authenticated request have a common limit, and a client that keeps abandoning
+//! its requests is disconnected.
 
 use std::future::poll_fn;
 use std::net::SocketAddr;
@@ -54,7 +54,7 @@ const MAX_PART_BYTES: usize = 16 * 1024;
 /// in which it remembers them.
 const MAX_RESET_STREAMS: usize = 20;
 
-/// The maximum number of requests that a client abandons, minus those that it waits for. Above it, the client is
+/// The maximum number of requests that a client abandons, minus those that are answered. Above it, the client is
 /// disconnected: starting requests and resetting them costs it nothing.
 const MAX_ABANDONED: u32 = 200;
 

@@ -348,7 +348,7 @@ fn log_invalid_http(refusals: &RefusalLog, client: SocketAddr, error: &impl fmt:
     refusals.record_reason(client.ip(), "invalid_http", &error.to_string());
 }
 
-/// The size of a request head, about.
+/// The approximate size of a request head.
 fn head_bytes<B>(request: &hyper::Request<B>) -> usize {
     let path = request.uri().path().len() + request.uri().query().map_or(0, str::len);
     request.headers().iter().fold(path, |bytes, (name, value)| bytes + name.as_str().len() + value.len())

@@ -35,7 +35,7 @@ pub(crate) enum Rejection {
     ExpiredCertificate,
     /// The token isn't accepted.
     InvalidToken(TokenProblem),
-    /// The token isn't accepted, and neither were too many others before it. The client can try again after this time.
+    /// The token isn't accepted, after too many others that weren't either. The client can try again after this time.
     TooManyFailedTokens(Duration),
     /// The token is accepted, but has too few scopes.
     InsufficientScope,
@@ -138,7 +138,7 @@ impl Rejection {
             }
             Self::InvalidToken(problem) => problem.description().to_owned(),
             Self::TooManyFailedTokens(_) => {
-                "too many requests from this address had tokens that aren't accepted; wait, then use a valid token"
+                "too many invalid tokens from this address; use a valid token, or wait before the next attempt"
                     .to_owned()
             }
             Self::InsufficientScope => "the token needs more scopes".to_owned(),
@@ -173,8 +173,8 @@ impl Rejection {
 
     /// The response with this JSON body.
     ///
-    /// If the server is at fault, the body is a text: in such a response, rmcp takes an error without an id for a message
-    /// that answers none of its requests, and waits for ever.
+    /// If the server is at fault, the body is plain text: in such a response, rmcp mistakes an error without an id for
+    /// a message that answers none of its requests, and waits forever.
     pub(crate) fn respond(self, json: Vec<u8>) -> Response {
         let (content_type, body) = if matches!(self, Self::IssuerUnavailable | Self::RequestMemory) {
             ("text/plain; charset=utf-8", Body::from(self.message()))

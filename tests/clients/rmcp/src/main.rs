@@ -1,7 +1,7 @@
 //! Tests the official Rust SDK as a client of the fixture, over both transports and in every revision.
 //!
-//! Usage: `rmcp-client [--http URL] [--stdio COMMAND…]`, or `rmcp-client --oauth`. Each check prints a line: `ok`, `FAILED` or `-` (not
-//! supported by the client), then client, transport, revision and capability.
+//! Usage: `rmcp-client [--http URL] [--stdio COMMAND…]`, or `rmcp-client --oauth`. Each check prints a line: `ok`,
+//! `FAILED` or `-` (not supported by the client), then client, transport, revision and capability.
 
 mod checks;
 mod oauth;

@@ -47,7 +47,7 @@ fn trusts_the_configured_ca_and_rejects_wrong_certificates() {
 }
 
 #[test]
-fn servers_with_long_chains_are_refused_before_they_are_examined() {
+fn servers_with_long_chains_are_refused_unexamined() {
     for (intermediates, is_trusted) in [(6, true), (7, false)] {
         let remote = TestServer::start_tls_with_chain(&["127.0.0.1"], intermediates);
         let workspace = trusting(&remote, &all_of(&remote));

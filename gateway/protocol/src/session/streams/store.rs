@@ -329,9 +329,9 @@ impl StreamStore {
 }
 
 impl EventLog {
-    /// Reports whether one more event fits, after removing taken ones if necessary: if the stream is full, or if the
-    /// streams of the caller are too large. Taken notifications are removable even if they are required, because a client
-    /// can keep a stream open for months.
+    /// Removes taken events while the stream is full or the caller's streams are too large, and reports whether one
+    /// more event fits. Taken notifications are removable even if they are required, because a client can keep a stream
+    /// open for months.
     fn make_room(&mut self, is_over: bool) -> bool {
         loop {
             let is_full = self.events.len() >= MAX_STREAM_EVENTS || self.bytes >= MAX_STREAM_BYTES;
