@@ -90,7 +90,8 @@ fn other_machines_need_a_token_that_can_change() {
 
     workspace.write("admin-token", SECOND);
     wait_until("the new token is accepted", || with_token(admin, SECOND, "GET", "/metrics").status == 200);
-    assert_eq!(with_token(admin, FIRST, "GET", "/metrics").status, 401);
+    // The tries above with the next token count as guesses.
+    assert!([401, 429].contains(&with_token(admin, FIRST, "GET", "/metrics").status));
     http.wait_for_log("`admin.token`");
     assert_eq!(run(&workspace, None, &reload).status.code(), Some(0));
     // A token that could be guessed isn't used.

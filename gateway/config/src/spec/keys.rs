@@ -161,7 +161,7 @@ static HTTP: &[Key] = &[
         ValueKind::String("an address such as \"127.0.0.1:8931\""),
         "\"127.0.0.1:8931\"",
         "The IP address and port to listen on. `localhost` or an empty host means `127.0.0.1`. Port 0 selects a free \
-         port. A non-loopback address needs `auth.tokens` or `auth.issuers`.",
+         port. A non-loopback address needs `auth.tokens`, `auth.issuers` or `tls.client_ca`.",
     ),
     optional(
         "allowed_hosts",
@@ -449,7 +449,7 @@ static ALLOW: &[Key] = &[
         ValueKind::OneOf(&["plugin", "caller"]),
         "\"plugin\"",
         "Who shares a store. `plugin`: all callers. `caller`: each caller has its own store, with its own `limits.state`: \
-         each token, client certificate and subject of an issuer, and the client over stdio. Callers without \
+         each token, client certificate, local user and subject of an issuer, and the client over stdio. Callers without \
          authentication share one. `caller` needs `state` in `[gateway]`.",
     ),
     optional(
