@@ -32,7 +32,7 @@ const RETRY_DELAY: Duration = Duration::from_millis(500);
 /// The interval at which the head is logged, if it has changed.
 const HEAD_INTERVAL: Duration = Duration::from_secs(60);
 
-/// What happens to calls if records can't be written.
+/// The effect on calls if records can't be written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum WhenFull {
     /// No call runs without a record: calls are refused.
@@ -42,7 +42,7 @@ pub enum WhenFull {
     Drop,
 }
 
-/// What a record is about: whether it can be dropped.
+/// The source of a record, which decides whether it can be dropped.
 #[derive(Debug, Clone, Copy)]
 enum RecordSource {
     /// A call that ran.

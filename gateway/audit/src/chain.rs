@@ -115,7 +115,7 @@ pub(crate) fn add_line(
     ChainHead { sequence, hash }
 }
 
-/// What a line says about its place in the chain.
+/// The place of a line in the chain, as the line states it.
 #[derive(Debug)]
 pub(crate) struct ChainLine {
     pub(crate) sequence: u64,

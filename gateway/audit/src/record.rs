@@ -1,4 +1,4 @@
-//! What a line says.
+//! The content of a line.
 //!
 //! Members that don't apply are left out. Names are stable: tools that read the log depend on them, and a change of
 //! their meaning raises [`RECORD_VERSION`].
@@ -14,7 +14,7 @@ pub(crate) const RECORD_VERSION: u32 = 1;
 /// The longest text of a member that others choose, in bytes.
 const MAX_TEXT_BYTES: usize = 1024;
 
-/// What happened.
+/// The kind of event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AuditEvent {
@@ -50,7 +50,7 @@ pub enum AuditEvent {
     LogDropped,
 }
 
-/// How it ended.
+/// The outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AuditOutcome {
@@ -86,7 +86,7 @@ pub enum PrincipalKind {
     Anonymous,
 }
 
-/// Who acted.
+/// The party that acted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct AuditPrincipal {
     /// The kind.
@@ -134,14 +134,14 @@ pub struct AuditedArguments {
 pub struct AuditRecord {
     #[serde(serialize_with = "rfc3339")]
     time: SystemTime,
-    /// What happened.
+    /// The kind of event.
     pub event: AuditEvent,
-    /// How it ended.
+    /// The outcome.
     pub outcome: AuditOutcome,
     /// The reason, as a stable word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,
-    /// Who acted.
+    /// The party that acted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub principal: Option<AuditPrincipal>,
     /// The client program.
@@ -183,13 +183,13 @@ pub struct AuditRecord {
     /// The number of the first record that rotation has kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept_from: Option<u64>,
-    /// What changed, for people.
+    /// The changes, for people.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "short_list")]
     pub changes: Vec<String>,
-    /// What was added, such as grants.
+    /// Additions, such as grants.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "short_list")]
     pub added: Vec<String>,
-    /// What was removed.
+    /// Removals.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "short_list")]
     pub removed: Vec<String>,
     /// More, for people.

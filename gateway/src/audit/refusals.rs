@@ -23,7 +23,7 @@ pub(super) struct RefusalRecords {
     waiting: Arc<Mutex<HashMap<RefusalKind, WaitingRefusals>>>,
 }
 
-/// What is counted together.
+/// Refusals of one kind are counted together.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct RefusalKind {
     event: AuditEvent,

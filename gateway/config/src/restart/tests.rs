@@ -252,7 +252,7 @@ fn the_key_of_the_certificate_in_use_cannot_be_granted() {
     };
     let at = |text: &str| config(directory.path(), text);
     for table in ["http", "admin"] {
-        // What the reconciler passes: the configuration at the start with the certificate in use.
+        // The reconciler passes the configuration at the start with the certificate in use.
         let mut in_use = at(&tls(table, "first"));
         let second = at(&tls(table, "second"));
         in_use.http.tls = second.http.tls;

@@ -26,7 +26,7 @@ pub struct AuditConfig {
     pub file: PathBuf,
     /// The key. `None` means that it is in [`Self::key_file`].
     pub key: Option<Secret>,
-    /// What happens to calls if the log can't be written.
+    /// The effect on calls if the log can't be written.
     pub when_full: AuditWhenFull,
     /// The form in which arguments are recorded.
     pub arguments: AuditArguments,
@@ -57,7 +57,7 @@ impl AuditConfig {
     }
 }
 
-/// What happens to calls if the audit log can't be written.
+/// The effect on calls if the audit log can't be written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AuditWhenFull {
     /// They are refused.
