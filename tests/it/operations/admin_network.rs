@@ -152,7 +152,7 @@ fn client_certificates_authenticate_operators() {
     workspace.write("ops-key.pem", &operator.key);
     assert!(!errors(&workspace.run(&["check"])).contains("unencrypted"));
     let http = Http::start(&workspace);
-    assert!(http.log().contains("https://0.0.0.0:"), "{}", http.log());
+    http.wait_for_log("https://0.0.0.0:");
     let port = http.admin().address().port();
     let address = ([127, 0, 0, 1], port).into();
     let get = |own: Option<&IssuedCertificate>, path: &str| {

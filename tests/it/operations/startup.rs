@@ -26,7 +26,7 @@ fn reports_broken_plugins_and_serves_the_others() {
     let http = Http::start(&workspace);
     let admin = http.admin();
     assert!(http.call("time_get_current_time", json!({ "timezone": "UTC" }))["result"].is_object());
-    http.wait_for_log("serving ");
+    http.wait_for_log("1 plugin, 2 tools; 2 plugins failed");
     let log = http.log();
     for expected in ["`torn`", "`gone`", "1 plugin, 2 tools; 2 plugins failed"] {
         assert!(log.contains(expected), "{expected}: {log}");

@@ -239,7 +239,7 @@ fn a_client_authority_is_authentication_for_a_reachable_address() {
     let text = std::fs::read_to_string(workspace.config()).unwrap();
     workspace.write("gateway.toml", text.replace("127.0.0.1:0", "0.0.0.0:0"));
     let http = Http::start(&workspace);
-    assert!(http.log().contains("https://0.0.0.0:"), "{}", http.log());
+    http.wait_for_log("https://0.0.0.0:");
     drop(http);
     workspace.write("clients.pem", "nothing");
     let output = workspace.run(&["check"]);

@@ -376,12 +376,14 @@ fn guessed_tokens_are_counted_logged_and_slowed_down() {
         let metric = format!("moongate_refused_requests_total{{reason=\"{reason}\"}}");
         assert_eq!(http.admin().metric(&metric), Some(count));
     }
-    let log = http.log();
     for reason in ["unknown_token", "failed_tokens", "missing_token"] {
+        http.wait_for_log(&format!("reason=\"{reason}\""));
+        let log = http.log();
         let is_line = |line: &&str| line.contains("WARN") && line.contains(&format!("reason=\"{reason}\""));
         let lines = log.lines().filter(is_line).count();
         assert!((1..=1 + started.elapsed().as_secs()).contains(&(lines as u64)), "{reason}: {log}");
     }
+    let log = http.log();
     assert!(log.contains("address=127.0.0.1") && !log.contains("guess-"), "{log}");
 }
 

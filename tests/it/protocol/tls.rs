@@ -70,7 +70,7 @@ fn serves_both_tls_versions_and_commands_trust_the_certificate() {
         );
     }
     let url = format!("https://{}/mcp", http.address());
-    assert!(http.log().contains(&url), "{}", http.log());
+    http.wait_for_log(&url);
     for arguments in
         [&["call", "--url", &url, "zoo_echo", "text=hello"][..], &["list", "tools", "--url", &url]]
     {
@@ -106,8 +106,8 @@ fn a_replaced_certificate_is_used_and_a_broken_one_is_not() {
     {
         workspace.write("cert.pem", content);
         http.wait_for_log(reason);
-        assert!(http.log().contains("rejected the new certificate"), "{}", http.log());
-        assert!(http.log().contains("cert.pem"), "{}", http.log());
+        http.wait_for_log("rejected the new certificate");
+        http.wait_for_log("cert.pem");
         assert_eq!(served(&http, &client), Some(der(&first)));
     }
     write(&workspace, &second);
@@ -161,7 +161,7 @@ fn a_token_is_revoked_despite_a_broken_certificate() {
     assert_eq!(rejected["needs_restart"], json!([]), "{rejected}");
     let failed = http.admin().reload()["failed"].to_string();
     assert!(failed.contains("cert.pem"), "{failed}");
-    assert!(http.log().contains("token `ann` revoked"), "{}", http.log());
+    http.wait_for_log("token `ann` revoked");
     write(&workspace, &server);
     let repaired = |status: &serde_json::Value| status["config"]["rejected"].is_null();
     http.admin().wait_until_status("the certificate is repaired", repaired);

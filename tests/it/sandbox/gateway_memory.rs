@@ -87,7 +87,7 @@ fn hostile_instances_stay_below_the_gateways_memory() {
     assert!(denied.into_inner() > 0, "the instances never reached the limit");
     let peak = peak_memory(http.pid());
     assert!(peak < MEMORY / 10 * 11, "{} MiB", peak >> 20);
-    assert!(http.log().contains("use up their part of `[gateway] memory`; to allow more, raise it"));
+    http.wait_for_log("use up their part of `[gateway] memory`; to allow more, raise it");
 }
 
 #[test]

@@ -187,12 +187,10 @@ fn a_reload_never_exposes_the_gateways_own_files() {
     ] {
         let seen = http.log().matches("the current one stays in effect").count();
         reload(good.replace(from, to));
-        assert!(
-            http.log().matches("the current one stays in effect").count() > seen,
-            "{from}: {}",
-            http.log()
-        );
-        assert!(http.log().contains(what), "{what}: {}", http.log());
+        wait_until(&format!("the rejection of `{from}` is logged"), || {
+            http.log().matches("the current one stays in effect").count() > seen
+        });
+        http.wait_for_log(what);
     }
     reload(good);
     let (status, log) = http.terminate();
