@@ -56,6 +56,12 @@ fn run_steps(project: &Project, extent: Extent) -> Report {
         report.step("clippy", || {
             one_check(project.cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
         });
+        report.step("package SDK", || {
+            // A published crate must build without the workspace.
+            let crates = ["package", "-p", "moongate-sdk", "-p", "moongate-sdk-macros", "--allow-dirty"];
+            one_check(project.cargo(&crates))
+        });
+        report.step("MCP bundle", || dist::check_bundle(project));
         report.step("fuzz targets", || one_check(fuzz_targets(project)));
         report.step("docs", || docs(project));
     }
