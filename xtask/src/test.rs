@@ -10,7 +10,7 @@ use anyhow::Result;
 use crate::project::Project;
 use crate::report::{Report, Tally};
 use crate::run::ProcessRun;
-use crate::{build_plugins, deny, foreign_plugins, interop, tidy};
+use crate::{build_plugins, deny, dist, foreign_plugins, interop, tidy};
 
 /// If all tests together take longer, one of them hangs.
 const TESTS_TIMEOUT: Duration = Duration::from_secs(30 * 60);
