@@ -28,6 +28,7 @@ mod schema_fields;
 mod health;
 mod inspect;
 mod list;
+mod man;
 mod new;
 mod print;
 mod program;
@@ -172,6 +173,8 @@ enum CliCommand {
     Connect(connect::Connect),
     Schema(schema::Schema),
     Completions(completions::Completions),
+    #[command(hide = true)]
+    Man(man::Man),
 }
 
 impl Cli {
@@ -217,7 +220,8 @@ impl Cli {
             | CliCommand::Client(_)
             | CliCommand::Connect(_)
             | CliCommand::Schema(_)
-            | CliCommand::Completions(_) => true,
+            | CliCommand::Completions(_)
+            | CliCommand::Man(_) => true,
         };
         let is_bare = match &self.verb {
             CliCommand::Inspect(inspect) => inspect.is_bare(),
@@ -232,7 +236,8 @@ impl Cli {
             | CliCommand::Client(_)
             | CliCommand::Connect(_)
             | CliCommand::Schema(_)
-            | CliCommand::Completions(_) => false,
+            | CliCommand::Completions(_)
+            | CliCommand::Man(_) => false,
         };
         match (self.common.quiet, self.common.verbose) {
             (true, _) => Verbosity::Quiet,
@@ -283,6 +288,7 @@ impl Cli {
             CliCommand::Connect(connect) => connect.run(&common).await,
             CliCommand::Schema(schema) => schema.run().map_err(CommandError::from),
             CliCommand::Completions(completions) => completions.run().map_err(CommandError::from),
+            CliCommand::Man(man) => man.run().map_err(CommandError::from),
         };
         done.unwrap_or_else(|failure| failure.report(is_json))
     }
