@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::model::{Grants, ItemFilter, LimitKey, Limits, Secret};
+use moongate_model::builtin_plugin::BuiltinPlugin;
 use moongate_model::call_rate::ToolRates;
 use moongate_model::names::{Digest, PluginId};
 
@@ -15,8 +16,10 @@ pub struct PluginConfig {
     pub id: PluginId,
     /// The byte range of the table's key in the file.
     pub span: Range<usize>,
-    /// The component's file.
+    /// The component's file; for a built-in plugin, `builtin:NAME`.
     pub source: PathBuf,
+    /// The built-in plugin that `source` names. It has no file.
+    pub builtin: Option<BuiltinPlugin>,
     /// The byte range of the value of `source` in the file.
     pub source_span: Range<usize>,
     /// The digest that the file must have. `None` means any.
@@ -95,6 +98,7 @@ impl PluginConfig {
             id,
             span: 0..0,
             source,
+            builtin: None,
             source_span: 0..0,
             sha256: None,
             reload: ReloadPolicy::default(),
@@ -113,6 +117,21 @@ impl PluginConfig {
         }
     }
 
+    /// A built-in plugin without grants and with the default limits.
+    #[must_use]
+    pub fn ungranted_builtin(id: PluginId, plugin: BuiltinPlugin) -> Self {
+        Self { builtin: Some(plugin), ..Self::ungranted(id, plugin.source().into()) }
+    }
+
+    /// The file with the component. `None` if it is part of the gateway.
+    #[must_use]
+    pub fn component_file(&self) -> Option<&Path> {
+        match self.builtin {
+            Some(_) => None,
+            None => Some(&self.source),
+        }
+    }
+
     /// Reports whether `other` is the same configuration, ignoring its location in the file. If so, there is nothing to
     /// reload.
     #[must_use]
@@ -121,6 +140,7 @@ impl PluginConfig {
             id,
             span: _,
             source,
+            builtin,
             source_span: _,
             sha256,
             reload,
@@ -140,6 +160,7 @@ impl PluginConfig {
         } = self;
         *id == other.id
             && *source == other.source
+            && *builtin == other.builtin
             && *sha256 == other.sha256
             && *reload == other.reload
             && *instances == other.instances

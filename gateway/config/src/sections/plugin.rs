@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::item_filter::read_filter;
@@ -13,7 +14,7 @@ use crate::model::{
     Diagnostic, InstancePolicy, LimitKey, Limits, PluginConfig, ReloadPolicy, SourceField, StateGrant,
     StateScope,
 };
-use crate::read::{ConfigReader, TomlString, TomlTable, TomlValue};
+use crate::read::{ConfigReader, TomlString, TomlTable, TomlValue, is_builtin};
 use crate::spec::keys::{ROOT, ValueKind};
 use moongate_model::manifest::ItemKind;
 use moongate_model::names::{Digest, NameError, PluginId, ResourceUri};
@@ -91,13 +92,20 @@ fn read_plugin(
     places.extend(limit_places(table));
     places.extend(config.iter().flat_map(setting_places));
     places.extend(sha256.as_ref().map(|text| (SourceField::Sha256, text.span.clone())));
+    let is_builtin = source.as_ref().is_some_and(|source| is_builtin(&source.text));
+    let builtin = source.as_ref().and_then(|source| reader.builtin(source));
     let source_place = source.as_ref().map_or_else(|| value.key_span.clone(), |source| source.span.clone());
     PluginConfig {
         prefix: read_prefix(reader, table).unwrap_or_else(|| id.as_str().to_owned()),
         id,
         span: value.key_span.clone(),
         source_span: source_place,
-        source: source.and_then(|source| reader.component(&source)).unwrap_or_default(),
+        source: match (builtin, source) {
+            (Some(plugin), _) => plugin.source().into(),
+            (None, Some(source)) if !is_builtin => reader.component(&source).unwrap_or_default(),
+            (None, _) => PathBuf::default(), // reported
+        },
+        builtin,
         sha256: sha256.and_then(|text| {
             let hint = "run `moongate inspect FILE` to get the digest of a component";
             or_report_name(reader, text.text.parse::<Digest>(), &text.span, "invalid digest", hint)

@@ -287,7 +287,8 @@ static PLUGIN: &[Key] = &[
     required(
         "source",
         ValueKind::Path("plugins/dist/fetch.wasm"),
-        "The path of the component, relative to this file.",
+        "The path of the component, relative to this file. Or `builtin:` and the name of a plugin that is part of the \
+         gateway, such as `builtin:filesystem`; `moongate list builtin` lists them.",
     ),
     key(
         "sha256",
