@@ -527,10 +527,10 @@ pub static HEADER: &[Key] = &[
 /// A granted directory.
 static DIR: &[Key] = &[
     required("host", ValueKind::Path("./notes"), "The directory on this machine, relative to this file."),
-    required(
+    key(
         "guest",
         ValueKind::String("an absolute path such as \"/notes\""),
-        "Its path inside the sandbox.",
+        "Its path inside the sandbox. The default is its path on this machine: absolute, with all symlinks resolved.",
     ),
     optional("mode", ValueKind::OneOf(&["ro", "rw"]), "\"ro\"", "`ro`: read-only. `rw`: read and write."),
     optional(
