@@ -24,7 +24,7 @@ pub use authorization_server::{AuthorizationServer, IssuerBehaviour, SigningKey,
 pub use broken_plugin::{BrokenPlugin, MAX_FILE_SIZE, TAKEN_TOOL};
 pub use client_progress::{ClientProgress, FailureGuard};
 pub use http::{Admin, Event, EventStream, Http, Reply};
-pub use process::{ResourceUsage, cpu_time, peak_memory, scaled_rounds};
+pub use process::{ResourceUsage, cpu_time, on_terminal, peak_memory, scaled_rounds};
 pub use replace::{ReplaceMethod, ReplaceableFile};
 pub use schema_validator::{SchemaValidator, SentRequest};
 pub use sources::Source;
