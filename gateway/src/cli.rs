@@ -25,6 +25,7 @@ mod configuration;
 mod connect;
 mod error;
 mod file_write;
+mod fetch;
 mod mcp_client;
 mod schema_fields;
 mod health;
@@ -35,11 +36,14 @@ mod new;
 mod print;
 mod program;
 mod prompt;
+mod push;
 mod reload;
+mod remote_plugins;
 mod remove;
 mod schema;
 mod serve;
 mod stderr;
+mod update;
 mod usage;
 mod version;
 
@@ -178,6 +182,9 @@ enum CliCommand {
     Reload(reload::Reload),
     Health(health::Health),
     Audit(audit::Audit),
+    Fetch(fetch::Fetch),
+    Update(update::Update),
+    Push(push::Push),
     New(new::New),
     Client(client::Client),
     Connect(connect::Connect),
@@ -230,6 +237,9 @@ impl Cli {
             | CliCommand::Reload(_)
             | CliCommand::Health(_)
             | CliCommand::Audit(_)
+            | CliCommand::Fetch(_)
+            | CliCommand::Update(_)
+            | CliCommand::Push(_)
             | CliCommand::New(_)
             | CliCommand::Client(_)
             | CliCommand::Connect(_)
@@ -239,6 +249,7 @@ impl Cli {
         let is_bare = match &self.verb {
             CliCommand::Inspect(inspect) => inspect.is_bare(),
             CliCommand::Call(call) => call.is_bare(),
+            CliCommand::Update(_) | CliCommand::Push(_) => true,
             CliCommand::Serve(_)
             | CliCommand::Init(_)
             | CliCommand::Add(_)
@@ -249,6 +260,7 @@ impl Cli {
             | CliCommand::Reload(_)
             | CliCommand::Health(_)
             | CliCommand::Audit(_)
+            | CliCommand::Fetch(_)
             | CliCommand::New(_)
             | CliCommand::Client(_)
             | CliCommand::Connect(_)
@@ -303,6 +315,9 @@ impl Cli {
             CliCommand::Reload(reload) => reload.run(&common).await,
             CliCommand::Health(health) => health.run(&common).await,
             CliCommand::Audit(audit) => audit.run(&common),
+            CliCommand::Fetch(fetch) => fetch.run(&common).await,
+            CliCommand::Update(update) => update.run(&common).await,
+            CliCommand::Push(push) => push.run(&common).await,
             CliCommand::New(new) => new.run(&common),
             CliCommand::Client(client) => client.run(&common),
             CliCommand::Connect(connect) => connect.run(&common).await,

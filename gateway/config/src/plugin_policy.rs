@@ -38,6 +38,7 @@ impl PluginConfig {
             span: _,
             source: _,
             builtin: _,
+            remote: _,
             source_span: _,
             sha256: _,
             reload: _,

@@ -44,6 +44,12 @@ impl BuiltinPlugin {
         Self::ALL.into_iter().find(|plugin| plugin.name() == name)
     }
 
+    /// The plugin that a value of `source` names. No path of a component starts like one, because it is absolute.
+    #[must_use]
+    pub fn from_source(source: &str) -> Option<Self> {
+        source.strip_prefix(BUILTIN_PREFIX).and_then(Self::named)
+    }
+
     /// The value of `source` that names it.
     #[must_use]
     pub fn source(self) -> String {

@@ -9,6 +9,7 @@ use moongate_model::builtin_plugin::BUILTIN_PREFIX;
 use moongate_model::manifest::{Interfaces, ItemKind, Manifest, RejectedItem, Resource, ResourceTemplate};
 use moongate_model::names::PluginId;
 use moongate_protocol::catalog::CatalogPlugin;
+use moongate_sources::{AuditedPackage, Provenance};
 use serde_json::{Map, Value, json};
 
 use crate::cli::error::{CommandError, CommandResult};
@@ -124,6 +125,7 @@ struct PluginReport<'a> {
     manifest: &'a Manifest,
     interfaces: Interfaces,
     matches: Vec<NeedMatch>,
+    provenance: Provenance,
 }
 
 impl<'a> PluginReport<'a> {
@@ -137,6 +139,9 @@ impl<'a> PluginReport<'a> {
             manifest: catalog_plugin.plugin().manifest(),
             interfaces,
             matches,
+            provenance: std::fs::read(&config.source)
+                .map(|bytes| Provenance::read(&bytes))
+                .unwrap_or_default(),
         }
     }
 
@@ -212,6 +217,7 @@ impl<'a> PluginReport<'a> {
         json!({
             "id": config.id.as_str(),
             "file": config.source.to_string_lossy(),
+            "source": config.remote.as_ref().map(|remote| remote.reference.shown()),
             "digest": self.catalog_plugin.plugin().digest().to_string(),
             "size": self.interfaces.file_size,
             "contract": self.contract(),
@@ -230,8 +236,27 @@ impl<'a> PluginReport<'a> {
             "prompts": prompts.collect::<Vec<_>>(),
             "leftOut": left_out.collect::<Vec<_>>(),
             "completes": completes,
+            "provenance": provenance_document(&self.provenance),
         })
     }
+}
+
+/// What the component says about its origin.
+fn provenance_document(provenance: &Provenance) -> Value {
+    let Provenance { fields, producers, packages } = provenance;
+    let fields = fields.iter().map(|(name, value)| json!({ "name": name, "value": value }));
+    let producers = producers
+        .iter()
+        .map(|(field, name, version)| json!({ "field": field, "name": name, "version": version }));
+    let package = |package: &AuditedPackage| {
+        let AuditedPackage { name, version, source, kind } = package;
+        json!({ "name": name, "version": version, "source": source, "kind": kind })
+    };
+    json!({
+        "fields": fields.collect::<Vec<_>>(),
+        "producers": producers.collect::<Vec<_>>(),
+        "packages": packages.as_ref().map(|packages| packages.iter().map(package).collect::<Vec<_>>()),
+    })
 }
 
 /// A limit as a JSON member: a number, or a string.

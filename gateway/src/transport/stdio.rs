@@ -44,6 +44,9 @@ pub const MAX_LINE_BYTES: usize = 10 * 1024 * 1024;
 /// sending without reading, so memory stays bounded; plugins respond "busy" long before.
 const MAX_UNWRITTEN_ANSWERS: usize = 1024;
 
+/// The same for each of many clients, whose small requests aren't counted in `[gateway] memory`.
+const MAX_UNWRITTEN_ANSWERS_OF_CLIENT: usize = 64;
+
 /// The time after which the gateway gives up on a peer that has closed its side and doesn't read pending responses.
 const STALL_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -126,13 +129,13 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let caller = connection.caller();
-    let (counted, read_ahead) = match handle {
-        Some(_) => (CountedAnswers::All, CLIENT_READ_AHEAD_BYTES),
-        None => (CountedAnswers::Large, HOST_READ_AHEAD_BYTES),
+    let (counted, read_ahead, max_unwritten) = match handle {
+        Some(_) => (CountedAnswers::All, CLIENT_READ_AHEAD_BYTES, MAX_UNWRITTEN_ANSWERS_OF_CLIENT),
+        None => (CountedAnswers::Large, HOST_READ_AHEAD_BYTES, MAX_UNWRITTEN_ANSWERS),
     };
     // One slot per permit and one for a notification, so that sending an answer never waits.
     let (sender, receiver) =
-        writer::channel(MAX_UNWRITTEN_ANSWERS + 1, server.unread_responses(), caller.clone(), counted);
+        writer::channel(max_unwritten + 1, server.unread_responses(), caller.clone(), counted);
     let memory = handle.as_ref().map(|_| server.body_memory(caller));
     let notifications = tokio::spawn(send_notifications(Arc::clone(&connection), sender.clone()));
     let mut peer = StdioPeer {
@@ -140,7 +143,7 @@ where
         connection,
         handle,
         memory,
-        permits: Arc::new(Semaphore::new(MAX_UNWRITTEN_ANSWERS)),
+        permits: Arc::new(Semaphore::new(max_unwritten)),
         answers: sender,
         calls: JoinSet::new(),
         written: BytesWritten::default(),
@@ -198,8 +201,8 @@ impl StdioPeer {
                 if handled.is_none() {
                     return StdioEnd::Closed;
                 }
+                self.reap();
             }
-            self.reap();
             if let Some(memory) = &mut self.memory
                 && memory.grow_to(lines.incomplete_bytes()).is_err()
             {

@@ -13,6 +13,7 @@ impl PluginConfig {
             span: _,
             source: _, // the digest of its content counts
             builtin: _,
+            remote: _,
             source_span: _,
             sha256: _,
             reload: _,

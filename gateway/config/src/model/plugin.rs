@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::model::{Grants, ItemFilter, LimitKey, Limits, Secret};
+use crate::model::{Grants, ItemFilter, LimitKey, Limits, RemoteSource, Secret};
 use moongate_model::builtin_plugin::BuiltinPlugin;
 use moongate_model::call_rate::ToolRates;
 use moongate_model::names::{Digest, PluginId};
@@ -16,10 +17,13 @@ pub struct PluginConfig {
     pub id: PluginId,
     /// The byte range of the table's key in the file.
     pub span: Range<usize>,
-    /// The component's file; for a built-in plugin, `builtin:NAME`.
+    /// The component's file. For a plugin from an address, it is in the component store, and
+    /// missing if nothing is locked. For a built-in plugin, it is `builtin:NAME`.
     pub source: PathBuf,
     /// The built-in plugin that `source` names. It has no file.
     pub builtin: Option<BuiltinPlugin>,
+    /// The address that the component comes from. `None` if it is a file.
+    pub remote: Option<Arc<RemoteSource>>,
     /// The byte range of the value of `source` in the file.
     pub source_span: Range<usize>,
     /// The digest that the file must have. `None` means any.
@@ -99,6 +103,7 @@ impl PluginConfig {
             span: 0..0,
             source,
             builtin: None,
+            remote: None,
             source_span: 0..0,
             sha256: None,
             reload: ReloadPolicy::default(),
@@ -141,6 +146,7 @@ impl PluginConfig {
             span: _,
             source,
             builtin,
+            remote,
             source_span: _,
             sha256,
             reload,
@@ -161,6 +167,10 @@ impl PluginConfig {
         *id == other.id
             && *source == other.source
             && *builtin == other.builtin
+            && match (remote, &other.remote) {
+                (Some(remote), Some(other)) => remote.is_equivalent_to(other),
+                (remote, other) => remote.is_none() && other.is_none(),
+            }
             && *sha256 == other.sha256
             && *reload == other.reload
             && *instances == other.instances

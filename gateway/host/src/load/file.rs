@@ -83,6 +83,9 @@ pub(crate) async fn read(config: &PluginConfig, lane: &BlockingLimiter) -> Resul
         candidate.check(config)?;
         return Ok(candidate);
     }
+    if let Some(Err(problem)) = config.remote.as_ref().map(|remote| remote.locked.as_ref()) {
+        return Err(LoadError::NotLocked(problem.clone()));
+    }
     let most = config.limits.component;
     let attempt = || async {
         let path = config.source.clone();
