@@ -10,6 +10,7 @@ use moongate_config::{
 use moongate_model::names::PluginId;
 use moongate_protocol::catalog::Catalog;
 
+use self::download::Download;
 use self::plugin_table::PluginTable;
 use self::requested_plugin::RequestedPlugin;
 use crate::cli::configuration::{self, ConfigText};
@@ -17,6 +18,7 @@ use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::{CommonOptions, ExitKind, file_write, print, prompt};
 use crate::supervisor::{Supervisor, SupervisorOptions};
 
+pub(super) mod download;
 mod permission_sheet;
 mod plugin_table;
 mod requested_plugin;
@@ -30,16 +32,19 @@ Examples:
   moongate add filesystem ~/notes:rw /srv/reference --yes
   moongate add fetch --grant 'http = [\"https://*.example.org\"]'
   moongate add ./hello.wasm --name hello
+  moongate add oci://ghcr.io/acme/hello:1.2
 
 The command shows what the plugin may do, and asks before it changes the file. If there is no terminal, pass `--yes` to \
 agree. A directory is read-only unless `:rw` follows it. `moongate list builtin` lists the plugins that are part of the \
-gateway and the grants that each gets unless `--grant` sets the same key. A component file gets no grants but yours.
+gateway and the grants that each gets unless `--grant` sets the same key. Any other component gets no grants but yours. \
+An address is downloaded first, and locked in moongate.lock.
 
 If there is no configuration yet, the command creates `moongate/gateway.toml` in $XDG_CONFIG_HOME or ~/.config. \
 `moongate serve` applies the change while it runs. A gateway that a host has started does so when the host restarts it.")]
 pub(super) struct Add {
-    /// Name of a built-in plugin, or component file; what contains `/` or ends in `.wasm` is a file
-    #[arg(value_name = "NAME|FILE")]
+    /// Name of a built-in plugin, component file, or address of a component; what contains `/` or ends in `.wasm` is a
+    /// file
+    #[arg(value_name = "NAME|FILE|ADDRESS")]
     plugin: String,
     /// Directory to grant, with `:ro` (read-only, the default) or `:rw`
     #[arg(value_name = "DIR")]
@@ -68,13 +73,25 @@ impl Add {
         let config = validated(&before, &after)?;
         let plugin = config.plugins.iter().find(|plugin| plugin.id == id).cloned();
         let plugin = plugin.ok_or_else(|| anyhow::anyhow!("the edited file has no plugin `{id}`"))?;
-        let state = config.state.clone();
+        let (state, lock_file) = (config.state.clone(), config.sources.lock_file.clone());
+        let address = plugin.remote.as_ref().map(|remote| remote.reference.shown());
+        let (plugin, download) = Download::start(&config, plugin).await?;
+        let source = match (address, &download) {
+            (Some(address), Some(Download { signer: Some(signer), .. })) => {
+                format!("{address}, signed by {signer}")
+            }
+            (Some(address), _) => format!("{address}, not signed by a known key"),
+            (None, _) => plugin.source.display().to_string(),
+        };
         let catalog = load_alone(config, &plugin).await?;
         let Some(loaded) = catalog.plugins().first() else {
             return Err(anyhow::anyhow!("the plugin `{id}` wasn't loaded").into());
         };
-        print::stderr_lines(&permission_sheet::page(loaded, &plugin, state.as_deref()));
+        print::stderr_lines(&permission_sheet::page(loaded, &plugin, &source, state.as_deref()));
         self.require_consent(&id, &before.file)?;
+        if let Some(download) = download {
+            download.lock(&lock_file, &id)?;
+        }
         write(&before, &after)?;
         let tools = print::count(loaded.plugin().manifest().tools.len(), "tool");
         print::stdout(&format!("added `{id}` with {tools} to `{}`\n", before.file.display()))?;

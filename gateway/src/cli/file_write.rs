@@ -23,7 +23,7 @@ pub(super) fn create_new(path: &Path, text: &str) -> io::Result<()> {
 pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let directory = directory_of(&path);
-    fs::create_dir_all(&directory)?;
+    create_directory_of(&path)?;
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
     let temporary = directory.join(format!(".{name}.{}", std::process::id()));
     let permissions = fs::metadata(&path).ok().map(|found| found.permissions());
@@ -37,6 +37,14 @@ pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
         fs::rename(&temporary, &path)
     };
     write().inspect_err(|_| drop(fs::remove_file(&temporary)))
+}
+
+/// Creates the directory of a file if it is missing.
+///
+/// # Errors
+/// It can't be created.
+pub(super) fn create_directory_of(path: &Path) -> io::Result<()> {
+    fs::create_dir_all(directory_of(path))
 }
 
 /// The directory of a file.

@@ -4,6 +4,7 @@ use clap::Args;
 use moongate_config::{LoadedConfig, StateGrant, TextEditError, remove_table};
 use moongate_model::text::nearest_name;
 
+use crate::cli::add::download::unlock;
 use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::{CommonOptions, ExitKind, add, configuration, print};
 
@@ -57,8 +58,9 @@ impl Remove {
             return Err(failed(&format!("no plugin `{}` in `{file}`", print::inline(name)), Some(&hint)));
         };
         let earlier = configuration::read(common.config.as_deref()).config;
-        add::validated(&before, &after)?;
+        let config = add::validated(&before, &after)?;
         add::write(&before, &after)?;
+        unlock(&config, name)?;
         print::stdout(&format!("removed `{name}` from `{file}`\n"))?;
         let plugin =
             earlier.iter().flat_map(|config| &config.plugins).find(|plugin| plugin.id.as_str() == name);

@@ -17,8 +17,13 @@ const NOTHING: &str = "nothing";
 /// The maximum number of tools that are named.
 const MAX_NAMED_TOOLS: usize = 8;
 
-/// The page for a plugin with this configuration. `state` is the directory of plugins' state.
-pub(super) fn page(loaded: &CatalogPlugin, config: &PluginConfig, state: Option<&Path>) -> String {
+/// The page for a plugin with this configuration. `source` is the origin of its component, for people, and `state` is the directory of plugins' state.
+pub(super) fn page(
+    loaded: &CatalogPlugin,
+    config: &PluginConfig,
+    source: &str,
+    state: Option<&Path>,
+) -> String {
     let Manifest { info, tools, .. } = loaded.plugin().manifest();
     let interfaces = loaded.plugin().interfaces().cloned().unwrap_or_default();
     let matches = config.compare_with_imports(&interfaces);
@@ -28,7 +33,7 @@ pub(super) fn page(loaded: &CatalogPlugin, config: &PluginConfig, state: Option<
         tools.iter().take(MAX_NAMED_TOOLS).map(|tool| inline(tool.name.as_str())).collect();
     let more = if tools.len() > MAX_NAMED_TOOLS { ", …" } else { "" };
     let mut rows = vec![
-        ("source", inline(&config.source.to_string_lossy())),
+        ("source", inline(source)),
         ("digest", loaded.plugin().digest().to_string()),
         ("tools", format!("{}: {}{more}", count(tools.len(), "tool"), named.join(", "))),
     ];

@@ -44,6 +44,7 @@ impl PluginTable {
         let (source, suggested) = match requested {
             RequestedPlugin::Builtin(plugin) => (plugin.source(), Some(suggested_grants(*plugin))),
             RequestedPlugin::File(path) => (source_of_file(path, file)?, None),
+            RequestedPlugin::Address(text) => (literal(text), None),
         };
         let mut allow = grants.iter().map(|grant| parse_grant(grant)).collect::<Result<Vec<_>, _>>()?;
         let is_set = |allow: &[(String, String)], key: &str| allow.iter().any(|(set, _)| set == key);

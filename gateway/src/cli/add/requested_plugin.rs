@@ -16,19 +16,20 @@ pub(super) enum RequestedPlugin {
     Builtin(BuiltinPlugin),
     /// A component file.
     File(PathBuf),
+    /// An address, whose component is downloaded.
+    Address(String),
 }
 
 impl RequestedPlugin {
     /// Parses the argument.
     ///
     /// # Errors
-    /// It is an address, or there is no built-in plugin with this name.
+    /// There is no built-in plugin with this name.
     pub(super) fn parse(text: &str) -> Result<Self, CommandError> {
         let usage =
             |message: &str, hint: &str| CommandError::new(ExitKind::Usage).message(message, Some(hint));
         if text.contains("://") {
-            let message = "plugins can't be added from an address yet";
-            return Err(usage(message, "download the component and pass its path"));
+            return Ok(Self::Address(text.to_owned()));
         }
         let name = text.strip_prefix(BUILTIN_PREFIX);
         let is_file = name.is_none() && (text.contains(['/', '\\']) || text.ends_with(".wasm"));
@@ -56,6 +57,7 @@ impl RequestedPlugin {
         let stem = match self {
             Self::Builtin(plugin) => plugin.name().to_owned(),
             Self::File(path) => path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+            Self::Address(text) => last_name(text).to_owned(),
         };
         PluginId::new(chosen.unwrap_or(&stem)).map_err(|error| {
             let hint = "choose a name with `--name`: ASCII letters, digits, `_` and `-`";
@@ -64,3 +66,13 @@ impl RequestedPlugin {
         })
     }
 }
+
+/// The last name in an address, without tag, digest, query and file extension.
+fn last_name(address: &str) -> &str {
+    let path = address.split(['?', '#', '@']).next().unwrap_or_default();
+    let name = path.rsplit('/').next().unwrap_or_default();
+    name.split([':', '.']).next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;
