@@ -32,6 +32,7 @@ mod health;
 mod init;
 mod inspect;
 mod list;
+mod man;
 mod new;
 mod print;
 mod program;
@@ -192,6 +193,8 @@ enum CliCommand {
     Completions(completions::Completions),
     #[command(hide = true)]
     Version(version::Version),
+    #[command(hide = true)]
+    Man(man::Man),
 }
 
 impl Cli {
@@ -244,7 +247,8 @@ impl Cli {
             | CliCommand::Client(_)
             | CliCommand::Connect(_)
             | CliCommand::Schema(_)
-            | CliCommand::Completions(_) => true,
+            | CliCommand::Completions(_)
+            | CliCommand::Man(_) => true,
         };
         let is_bare = match &self.verb {
             CliCommand::Inspect(inspect) => inspect.is_bare(),
@@ -265,7 +269,8 @@ impl Cli {
             | CliCommand::Client(_)
             | CliCommand::Connect(_)
             | CliCommand::Schema(_)
-            | CliCommand::Completions(_) => false,
+            | CliCommand::Completions(_)
+            | CliCommand::Man(_) => false,
         };
         match (self.common.quiet, self.common.verbose) {
             (true, _) => Verbosity::Quiet,
@@ -323,6 +328,7 @@ impl Cli {
             CliCommand::Connect(connect) => connect.run(&common).await,
             CliCommand::Schema(schema) => schema.run().map_err(CommandError::from),
             CliCommand::Completions(completions) => completions.run().map_err(CommandError::from),
+            CliCommand::Man(man) => man.run().map_err(CommandError::from),
         };
         done.unwrap_or_else(|failure| failure.report(is_json))
     }

@@ -1,6 +1,8 @@
 //! `connect`: connects stdin and stdout to the Unix socket of a running gateway, for hosts that only start processes.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 use tokio::io::{AsyncWriteExt as _, copy};
@@ -48,7 +50,7 @@ impl Connect {
             let hint = "start the gateway with `moongate serve --listen unix:PATH`, as the same user";
             CommandError::new(ExitKind::Unreachable).message(&message, Some(hint))
         };
-        let stream = UnixStream::connect(&path)
+        let stream = connect_to_socket(&path)
             .await
             .map_err(|error| unreachable(format!("no gateway responds at {address}: {error}")))?;
         match forward(stream).await {
@@ -59,6 +61,22 @@ impl Connect {
             Err(error) => Err(unreachable(format!("lost the connection to {address}: {error}"))),
         }
     }
+}
+
+/// The pause before the next try to connect, and the number of tries.
+const RETRY_DELAY: Duration = Duration::from_millis(50);
+const MAX_TRIES: u32 = 40;
+
+/// Connects to a Unix socket. While too many others wait for the gateway, the system refuses connections, so it tries
+/// again.
+pub(super) async fn connect_to_socket(path: &Path) -> io::Result<UnixStream> {
+    for _ in 1..MAX_TRIES {
+        match UnixStream::connect(path).await {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => tokio::time::sleep(RETRY_DELAY).await,
+            connected => return connected,
+        }
+    }
+    UnixStream::connect(path).await
 }
 
 /// Copies in both directions until the gateway closes its side, which it does once everything is answered after the host

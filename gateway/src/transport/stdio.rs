@@ -47,6 +47,9 @@ const MAX_UNWRITTEN_ANSWERS: usize = 1024;
 /// The same for each of many clients, whose small requests aren't counted in `[gateway] memory`.
 const MAX_UNWRITTEN_ANSWERS_OF_CLIENT: usize = 64;
 
+/// The number of lines of a client after which others get their turn.
+const LINES_PER_TURN: usize = 16;
+
 /// The time after which the gateway gives up on a peer that has closed its side and doesn't read pending responses.
 const STALL_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -189,8 +192,13 @@ impl StdioPeer {
         TransportShutdown { stop_accepting: stop, .. }: &TransportShutdown,
     ) -> StdioEnd {
         let written = Arc::clone(&self.written);
+        let mut count = 0_usize;
         loop {
             while let Some(frame) = lines.take() {
+                count = count.wrapping_add(1);
+                if self.handle.is_some() && count.is_multiple_of(LINES_PER_TURN) {
+                    tokio::task::yield_now().await;
+                }
                 let handled = tokio::select! {
                     biased;
                     handled = self.handle(frame) => handled,
@@ -230,6 +238,9 @@ impl StdioPeer {
 
     /// Handles one line. `None` means that responses are no longer written.
     async fn handle(&mut self, frame: LineFrame) -> Option<()> {
+        if frame == LineFrame::Blank {
+            return Some(());
+        }
         let frame = self.counted(frame);
         self.answers.wait_to_read().await;
         if let Some(handle) = &self.handle {
@@ -247,6 +258,7 @@ impl StdioPeer {
                 };
                 if is_large { background::run(self.connection.caller(), handle).await } else { handle() }
             }
+            LineFrame::Blank => LineReply::None,
             LineFrame::Discarded(outline, reason) => {
                 self.tap.discarded(reason);
                 self.server.discarded_line(&self.connection, outline, reason)
@@ -266,7 +278,7 @@ impl StdioPeer {
                 scanner.read(&line);
                 LineFrame::Discarded(scanner.finish(), DiscardReason::NoMemory)
             }
-            LineFrame::Line(_) => frame,
+            LineFrame::Line(_) | LineFrame::Blank => frame,
             LineFrame::Discarded(..) => {
                 memory.release();
                 frame
