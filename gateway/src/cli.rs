@@ -13,6 +13,7 @@ use self::error::CommandError;
 use crate::app::{PassedSockets, PassedSocketsError};
 use crate::telemetry::{LogFormat, Verbosity, WarningDestination, set_stderr_format};
 
+mod add;
 mod admin_client;
 mod audit;
 mod call;
@@ -23,19 +24,23 @@ mod completions;
 mod configuration;
 mod connect;
 mod error;
+mod file_write;
 mod fetch;
 mod mcp_client;
 mod schema_fields;
 mod health;
+mod init;
 mod inspect;
 mod list;
 mod man;
 mod new;
 mod print;
 mod program;
+mod prompt;
 mod push;
 mod reload;
 mod remote_plugins;
+mod remove;
 mod schema;
 mod serve;
 mod stderr;
@@ -87,6 +92,8 @@ impl From<ExitKind> for ExitCode {
 
 const AFTER_HELP: &str = "\
 Examples:
+  moongate add filesystem ~/notes    add a plugin that is part of the gateway
+  moongate client cursor --write     connect a host to the gateway
   moongate serve                     serve over HTTP, at the address in gateway.toml
   moongate serve --stdio             serve the host that started the process
   moongate check                     report all problems in gateway.toml
@@ -111,7 +118,7 @@ Exit codes:
     long_version = version::long(),
     after_help = AFTER_HELP
 )]
-#[command(arg_required_else_help = true, infer_subcommands = false, disable_help_subcommand = true)]
+#[command(arg_required_else_help = true, infer_subcommands = false)]
 pub struct Cli {
     #[command(flatten)]
     common: CommonOptions,
@@ -160,6 +167,11 @@ enum OutputFormat {
 
 #[derive(Debug, Subcommand)]
 enum CliCommand {
+    Init(init::Init),
+    #[command(alias = "install")]
+    Add(add::Add),
+    #[command(aliases = ["rm", "uninstall"])]
+    Remove(remove::Remove),
     #[command(aliases = ["run", "start"])]
     Serve(serve::Serve),
     #[command(alias = "validate")]
@@ -174,12 +186,13 @@ enum CliCommand {
     Fetch(fetch::Fetch),
     Update(update::Update),
     Push(push::Push),
-    #[command(alias = "init")]
     New(new::New),
     Client(client::Client),
     Connect(connect::Connect),
     Schema(schema::Schema),
     Completions(completions::Completions),
+    #[command(hide = true)]
+    Version(version::Version),
     #[command(hide = true)]
     Man(man::Man),
 }
@@ -216,7 +229,11 @@ impl Cli {
     pub fn verbosity(&self) -> Verbosity {
         let looks = match self.verb {
             CliCommand::Serve(_) => false,
-            CliCommand::Check(_)
+            CliCommand::Init(_)
+            | CliCommand::Add(_)
+            | CliCommand::Remove(_)
+            | CliCommand::Version(_)
+            | CliCommand::Check(_)
             | CliCommand::List(_)
             | CliCommand::Inspect(_)
             | CliCommand::Call(_)
@@ -238,6 +255,10 @@ impl Cli {
             CliCommand::Call(call) => call.is_bare(),
             CliCommand::Update(_) | CliCommand::Push(_) => true,
             CliCommand::Serve(_)
+            | CliCommand::Init(_)
+            | CliCommand::Add(_)
+            | CliCommand::Remove(_)
+            | CliCommand::Version(_)
             | CliCommand::Check(_)
             | CliCommand::List(_)
             | CliCommand::Reload(_)
@@ -287,6 +308,10 @@ impl Cli {
     pub async fn run(self) -> ExitKind {
         let Self { common, verb, is_json } = self;
         let done = match verb {
+            CliCommand::Init(init) => init.run(&common),
+            CliCommand::Add(add) => add.run(&common).await,
+            CliCommand::Remove(remove) => remove.run(&common),
+            CliCommand::Version(version) => version.run().map_err(CommandError::from),
             CliCommand::Serve(serve) => serve.run(&common).await.map_err(CommandError::from),
             CliCommand::Check(check) => check.run(&common).await,
             CliCommand::List(list) => list.run(&common).await,

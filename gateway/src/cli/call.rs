@@ -23,7 +23,7 @@ use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::mcp_client::{McpClient, McpClientError, socket_url};
 use crate::cli::serve::socket_path;
 use crate::cli::stderr::StderrMessages;
-use crate::cli::{CommonOptions, ExitKind, OutputFormat, configuration, print};
+use crate::cli::{CommonOptions, ExitKind, OutputFormat, configuration, print, prompt};
 use crate::supervisor::{Supervisor, SupervisorOptions};
 use crate::transport::unix_socket::ADDRESS_PREFIX;
 
@@ -54,8 +54,8 @@ Examples:
   moongate call --url unix:/run/moongate/mcp.sock time_get_current_time timezone=UTC
   moongate call notes_clear --answer sure.sure=true
 
-Without TOOL, the command lists the tools. If a tool asks questions, the command prints them with the options that answer \
-them; run it again with those options.
+Without TOOL, the command lists the tools. On a terminal, it asks for required arguments that are missing. If a tool \
+asks questions, the command prints them with the options that answer them; run it again with those options.
 
 --explain prints to stderr or, with `--format json`, as `grants` in the document, even if the call fails. For --url, set \
 the variable MOONGATE_TOKEN to the bearer token.")]
@@ -69,7 +69,8 @@ pub(super) struct Call {
     /// All arguments as one JSON object
     #[arg(long, value_name = "OBJECT", conflicts_with = "pairs")]
     json: Option<String>,
-    /// Call a tool of this component without a configuration; the component has no grants, but can ask you questions
+    /// Call a tool of this component, or of `builtin:NAME`, without a configuration; it has no grants, but can ask you
+    /// questions
     #[arg(long, value_name = "FILE")]
     plugin: Option<PathBuf>,
     /// Call a tool of the running gateway at this endpoint: an address of http or https, or unix:PATH
@@ -233,6 +234,7 @@ impl Call {
         let arguments = arguments::parse_arguments(self.json.as_deref(), &self.pairs, schema)
             .map_err(|error| CommandError::new(ExitKind::Usage).message(&format!("{error:#}"), None))?;
         let Some(schema) = schema else { return Ok(arguments) };
+        let arguments = self.ask_for_missing(schema, arguments)?;
         if !tool_help::missing_fields(schema, &arguments).is_empty() {
             let words = match &self.json {
                 Some(_) => {
@@ -254,6 +256,30 @@ impl Call {
             print::note(&note);
         }
         Ok(arguments)
+    }
+
+    /// The arguments with the answers of the person at the terminal for missing ones, if there is one. Without an answer,
+    /// the argument stays missing.
+    fn ask_for_missing(&self, schema: &Value, arguments: Json) -> Result<Json, CommandError> {
+        // An unknown name is probably a misspelt one of those that are missing.
+        let is_asked = self.json.is_none()
+            && self.format == OutputFormat::Text
+            && prompt::can_ask()
+            && tool_help::unknown_arguments(schema, &arguments).is_empty();
+        if !is_asked {
+            return Ok(arguments);
+        }
+        let mut pairs = self.pairs.clone();
+        for field in tool_help::missing_fields(schema, &arguments) {
+            print::stderr_lines(&format!("{}\n", field.line()));
+            let answer = prompt::ask_line(&format!("{}:", print::inline(field.name)))?;
+            match answer.filter(|answer| !answer.is_empty()) {
+                Some(answer) => pairs.push(format!("{}={answer}", field.name)),
+                None => return Ok(arguments),
+            }
+        }
+        arguments::parse_arguments(None, &pairs, Some(schema))
+            .map_err(|error| CommandError::new(ExitKind::Usage).message(&format!("{error:#}"), None))
     }
 
     /// The command line of this call with different tool arguments and without logging options.

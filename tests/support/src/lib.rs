@@ -28,7 +28,7 @@ pub use client_progress::{ClientProgress, FailureGuard};
 pub use component_signers::{CosignSigner, MinisignSigner};
 pub use fake_registry::{FakeRegistry, REGISTRY_LOGIN, RegistryLogin, RegistryState};
 pub use http::{Admin, Event, EventStream, Http, Reply};
-pub use process::{ResourceUsage, cpu_time, peak_memory, scaled_rounds};
+pub use process::{ResourceUsage, cpu_time, on_terminal, peak_memory, scaled_rounds};
 pub use replace::{ReplaceMethod, ReplaceableFile};
 pub use schema_validator::{SchemaValidator, SentRequest};
 pub use sources::Source;

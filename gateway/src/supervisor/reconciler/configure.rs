@@ -1,6 +1,7 @@
 //! Applying another configuration, or rejecting it.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -89,8 +90,8 @@ impl Reconciler {
         let mut files = self.desired.files.clone();
         files.insert(self.desired.started.file.clone());
         for plugin in &self.plugins {
-            files.insert(plugin.config().source.clone());
-            files.extend(plugin.waiting_config().map(|config| config.source.clone()));
+            let configs = [Some(plugin.config()), plugin.waiting_config()].into_iter().flatten();
+            files.extend(configs.filter_map(|config| config.component_file()).map(Path::to_owned));
         }
         self.deps.watch.set_target(WatchTarget { files, config: self.desired.watch });
     }
