@@ -23,6 +23,7 @@ mod completions;
 mod configuration;
 mod connect;
 mod error;
+mod connection_failure;
 mod mcp_client;
 mod schema_fields;
 mod health;

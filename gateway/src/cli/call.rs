@@ -39,6 +39,9 @@ mod tool_help;
 /// The hint for an unknown tool.
 const LIST_TOOLS_HINT: &str = "to list the tools, omit the tool's name";
 
+/// The hint if no gateway responds.
+const SERVE_HINT: &str = "`moongate serve` prints its endpoint when it starts";
+
 /// The default of `--timeout`, in seconds.
 pub(super) const DEFAULT_TIMEOUT_SECS: u64 = 60;
 
@@ -437,9 +440,10 @@ fn grant_note(entry: &ToolEntry, open: &OpenQuestions) -> StderrMessages {
 impl From<McpClientError> for CommandError {
     fn from(refusal: McpClientError) -> Self {
         let (message, hint, exit) = match &refusal {
-            McpClientError::Unreachable(message) => {
-                (message, "`moongate serve` prints its endpoint when it starts", ExitKind::Unreachable)
+            McpClientError::Connection(failure, endpoint) => {
+                return failure.to_error(endpoint, SERVE_HINT);
             }
+            McpClientError::Unreachable(message) => (message, SERVE_HINT, ExitKind::Unreachable),
             McpClientError::TimedOut(message) => {
                 (message, "check the address; for a slow tool, increase `--timeout`", ExitKind::Unreachable)
             }

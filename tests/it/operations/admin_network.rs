@@ -170,7 +170,7 @@ fn client_certificates_authenticate_operators() {
     let health = workspace.run(&[&["health", "--admin", &*url][..], &own].concat());
     assert_eq!(health.status.code(), Some(0), "{health:?}");
     let without = workspace.run(&["health", "--admin", &url]);
-    assert_eq!(without.status.code(), Some(4), "{without:?}");
+    assert_eq!(without.status.code(), Some(3), "{without:?}");
     let plain = workspace.run(&["health", "--admin", &format!("127.0.0.1:{port}")]);
     assert!(errors(&plain).contains(&format!("write https://127.0.0.1:{port}")), "{plain:?}");
     // Elsewhere, the authority must be named.

@@ -262,19 +262,27 @@ fn commands_send_a_client_certificate_and_trust_an_authority() {
         ("nothing.pem", ""),
     ] {
         elsewhere.write(file, content);
+    let foreign = TestAuthority::new().issue(vec![dns("ci.example.com")], Validity::Now);
     }
     let url = format!("https://localhost:{}/mcp", http.address().port());
     let call = ["call", "--url", &*url, "zoo_echo_context", "--format", "json"];
     let trusted = ["--ca", "ca.pem", "--cert", "own.pem", "--key", "own-key.pem"];
     let called = elsewhere.run(&[&call[..], &trusted].concat());
+        ("foreign.pem", &*foreign.certificate),
+        ("foreign-key.pem", &*foreign.key),
     assert!(called.status.success(), "{called:?}");
     assert!(String::from_utf8_lossy(&called.stdout).contains("dns:ci.example.com"), "{called:?}");
     let listed = elsewhere.run(&[&["list", "tools", "--url", &*url][..], &trusted].concat());
     assert!(String::from_utf8_lossy(&listed.stdout).contains("zoo_echo_context"), "{listed:?}");
 
     for (options, error) in [
-        (&["--ca", "ca.pem"][..], "no gateway responds"),
-        (&["--cert", "own.pem", "--key", "own-key.pem"], "UnknownIssuer"),
+        (&["--ca", "ca.pem"][..], "`--cert` and `--key`"),
+        (&["--ca", "ca.pem", "--cert", "foreign.pem", "--key", "foreign-key.pem"], "`--cert` and `--key`"),
+        (&["--cert", "own.pem", "--key", "own-key.pem"], "isn't trusted: its authority is unknown"),
+        (
+            &["--cert", "own.pem", "--key", "own-key.pem"],
+            "hint: pass the certificate of its authority with `--ca`",
+        ),
         (&["--ca", "nothing.pem"], "`nothing.pem` contains no certificate"),
         (&["--ca", "missing.pem"], "`missing.pem`"),
         (&["--cert", "own.pem", "--key", "nothing.pem"], "`nothing.pem`"),
