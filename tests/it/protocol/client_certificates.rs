@@ -89,6 +89,10 @@ fn only_valid_certificates_can_call_and_name_the_caller() {
     assert!(!http.log().contains("panicked"), "{}", http.log());
 }
 
+    // Each reason has lines of its own.
+    for reason in ["missing_certificate", "expired_certificate", "unknown_authority", "unnamed_certificate"] {
+        http.wait_for_log(&format!("listener=\"mcp\" reason=\"{reason}\""));
+    }
 #[test]
 fn long_chains_are_refused_before_they_are_examined() {
     let authority = TestAuthority::new();

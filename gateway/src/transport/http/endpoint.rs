@@ -33,6 +33,7 @@ use crate::transport::http::connections::ConnectionHandle;
 use crate::transport::http::failed_tokens::{FAILURE_DELAY, FailedTokens};
 use crate::transport::http::forwarded::TrustedProxies;
 use crate::transport::http::health_probes::EndpointHealth;
+use crate::transport::http::listener::ListenerPurpose;
 use crate::transport::http::origin::{self, OriginPolicy};
 use crate::transport::http::refusal_log::RefusalLog;
 use crate::transport::http::rejection::Rejection;
@@ -84,7 +85,7 @@ impl Endpoint {
             failed_tokens: FailedTokens::default(),
             proxies: TrustedProxies::new(&config.trusted_proxies),
             metrics,
-            refusals: RefusalLog::default(),
+            refusals: RefusalLog::new(ListenerPurpose::Mcp),
             max_body: usize::try_from(config.max_body.as_u64()).unwrap_or(usize::MAX),
             keep_alive: config.keep_alive,
             trace,
@@ -138,7 +139,7 @@ impl Endpoint {
         error: Vec<u8>,
         tap: &Tap,
     ) -> Response {
-        self.metrics.request_refused(rejection.reason());
+        self.metrics.request_refused(ListenerPurpose::Mcp.as_str(), rejection.reason());
         if !is_metadata_probe(head, rejection) {
             self.refusals.record(self.address(head), rejection);
         }

@@ -63,6 +63,16 @@ pub(crate) enum ListenerPurpose {
 }
 
 /// The limits on a listener's connections.
+impl ListenerPurpose {
+    /// A stable word for metrics and logs.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Mcp => "mcp",
+            Self::Admin => "admin",
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ListenerLimits {
     /// The maximum number of open connections.
@@ -122,6 +132,7 @@ pub(crate) struct HttpListener {
     listener: TcpListener,
     address: SocketAddr,
 }
+    purpose: ListenerPurpose,
 
 impl HttpListener {
     /// Binds `address`. Port 0 takes any free port.
@@ -130,7 +141,7 @@ impl HttpListener {
     /// The address is in use, isn't an address of this machine, or isn't permitted.
     pub(crate) async fn bind(address: SocketAddr, purpose: ListenerPurpose) -> Result<Self, BindError> {
         let bad = |source| BindError { address, source, purpose };
-        Self::new(TcpListener::bind(address).await.map_err(bad)?).map_err(bad)
+        Self::new(TcpListener::bind(address).await.map_err(bad)?, purpose).map_err(bad)
     }
 
     /// A socket that already listens.
@@ -144,18 +155,18 @@ impl HttpListener {
         let address = listener.local_addr().unwrap_or_else(|_| (Ipv4Addr::UNSPECIFIED, 0).into());
         let usable = || {
             listener.set_nonblocking(true)?;
-            Self::new(TcpListener::from_std(listener)?)
+            Self::new(TcpListener::from_std(listener)?, purpose)
         };
         usable().map_err(|source| BindError { address, source, purpose })
     }
 
-    fn new(listener: TcpListener) -> io::Result<Self> {
+    fn new(listener: TcpListener, purpose: ListenerPurpose) -> io::Result<Self> {
         let address = listener.local_addr()?;
         #[cfg(target_os = "linux")]
         if let Err(error) = socket2::SockRef::from(&listener).set_tcp_notsent_lowat(MAX_UNSENT_SYSTEM_BYTES) {
             tracing::debug!(%error, "can't set TCP_NOTSENT_LOWAT");
         }
-        Ok(Self { listener, address })
+        Ok(Self { listener, address, purpose })
     }
 
     /// The address, with the actual port.
@@ -175,8 +186,8 @@ impl HttpListener {
     ) -> usize {
         let limiter = ConnectionLimiter::new(limits.connections);
         let mut connections = JoinSet::new();
-        let service =
-            ListenerService { router, idle: limits.idle, stop: stop.clone(), refusals: Arc::default() };
+        let refusals = Arc::new(RefusalLog::new(self.purpose));
+        let service = ListenerService { router, idle: limits.idle, stop: stop.clone(), refusals };
         accept(&self.listener, &service, tls, &limiter, &mut connections, &stop).await;
         drop(self.listener);
         let all = async { while connections.join_next().await.is_some() {} };
@@ -271,7 +282,7 @@ async fn serve_tls_connection(
     slot: ConnectionSlot,
 ) {
     let accepted = tokio::select! {
-        accepted = tls.accept(stream, slot.handle(), client) => accepted,
+        accepted = tls.accept(stream, slot.handle(), client, &service.refusals) => accepted,
         () = service.stop.cancelled() => None,
         () = slot.evicted() => None,
     };
@@ -344,8 +355,8 @@ async fn serve_connection(
 }
 
 /// Logs a request that isn't valid HTTP. The text of such an error contains nothing that the client sent.
-fn log_invalid_http(refusals: &RefusalLog, client: SocketAddr, error: &impl fmt::Display) {
-    refusals.record_reason(client.ip(), "invalid_http", &error.to_string());
+fn log_invalid_http(refusals: &RefusalLog, client: SocketAddr, error: &dyn fmt::Display) {
+    refusals.record_invalid(client.ip(), "invalid_http", error);
 }
 
 /// The approximate size of a request head.
