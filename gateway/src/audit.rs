@@ -119,7 +119,7 @@ impl Auditor {
         for plugin in &config.plugins {
             let granted = plugin.added_grants(None);
             if !granted.is_empty() {
-                auditor.record_grants(&plugin.id, &granted, &[], Some("start"));
+                auditor.record_grants(&plugin.id, &granted, &[], &[], Some("start"));
             }
         }
         Ok(Arc::new(auditor))
@@ -168,12 +168,14 @@ impl Auditor {
 }
 
 impl Observer for Auditor {
+        remaining: &[String],
     fn call_ended(&self, call: &CallEnd<'_>) {
         let record = call_record::of_call(call, &self.arguments);
         match call.took {
             Some(_) => self.log.record_admitted(&record),
             None => self.refusals.record_call(record),
         }
+        record.remaining = remaining.to_vec();
     }
 
     fn request_ended(&self, _request: &RequestEnd<'_>) {}
@@ -237,8 +239,8 @@ impl SupervisorObserver for Auditor {
                 (record.digest, record.added) = (digest, grants);
                 record
             }
-            SupervisorChange::Grants { plugin, added, removed } => {
-                return self.record_grants(plugin, added, removed, None);
+            SupervisorChange::Grants { plugin, added, removed, remaining } => {
+                return self.record_grants(plugin, added, removed, remaining, None);
             }
             SupervisorChange::Code { plugin, before, after } => {
                 let mut record = AuditRecord::new(AuditEvent::Code, AuditOutcome::Allowed);

@@ -285,16 +285,20 @@ fn records_what_roles_hide_and_live_changes_of_callers() {
 #[test]
 fn records_changes_of_code_grants_and_configuration() {
     let text = |more: &str| format!("version = 1\n[audit]\n[plugins.one]\nsource = \"one.wasm\"\n{more}\n");
-    let workspace = Workspace::new(&text("allow.env = [\"PATH\"]"));
+    let notes =
+        |mode| format!("allow.dirs = [{{ host = \"notes\", guest = \"/notes\", mode = \"{mode}\" }}]");
+    let workspace = Workspace::new(&text(&format!("allow.env = [\"PATH\"]\n{}", notes("rw"))));
+    fs::create_dir(workspace.path().join("notes")).unwrap();
     workspace.write("one.wasm", Plugin::version(1).build());
     let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
-    fs::write(workspace.config(), text("allow.state = true")).unwrap();
+    let narrowed = format!("allow.state = true\n{}", notes("ro"));
+    fs::write(workspace.config(), text(&narrowed)).unwrap();
     workspace.write("one.wasm", Plugin::version(2).build());
     send_signal(stdio.pid(), "HUP");
     let is_recorded = |expected: &str| kinds(&records(&workspace)).contains(expected);
     wait_until("the code is replaced", || is_recorded("code allowed replaced"));
     // With stdio, wider grants in the file wait.
-    fs::write(workspace.config(), text("allow.state = true\nallow.env = [\"HOME\"]")).unwrap();
+    fs::write(workspace.config(), text(&format!("{narrowed}\nallow.env = [\"HOME\"]"))).unwrap();
     wait_until("the wider grant waits", || is_recorded("grants denied waits"));
     fs::write(workspace.config(), "version = 1\nnonsense = 1\n").unwrap();
     send_signal(stdio.pid(), "HUP");
@@ -312,6 +316,13 @@ fn records_changes_of_code_grants_and_configuration() {
     assert!(start["reason"] == "start" && start["added"].to_string().contains("PATH"), "{start}");
     assert!(changed["added"].to_string().contains("state"), "{changed}");
     assert!(changed["removed"].to_string().contains("PATH"), "{changed}");
+    // A narrowed grant isn't gone.
+    assert!(changed["removed"].to_string().contains("(rw)"), "{changed}");
+    let remaining = changed["remaining"].to_string();
+    assert!(
+        remaining.contains("/notes") && remaining.contains("(ro)") && !remaining.contains("state"),
+        "{changed}"
+    );
     let replaced = records.iter().find(|record| record["reason"] == "replaced").unwrap();
     assert_ne!(replaced["digest"], replaced["previous_digest"]);
     fs::write(workspace.config(), text("")).unwrap();
