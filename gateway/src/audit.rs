@@ -99,7 +99,19 @@ impl Auditor {
     pub fn open(audit: &AuditConfig, config: &Config) -> Result<Arc<Self>, AuditStartError> {
         let key = match &audit.key {
             Some(key) => AuditKey::new(key.expose())?,
-            None => AuditKey::read_or_create(&audit.key_file(), &audit.file)?,
+            None => {
+                let (key_file, file) = (audit.key_file(), &audit.file);
+                let key = AuditKey::read_or_create(&key_file, file)?;
+                if AuditKey::has_lost_log(&key_file, file) {
+                    tracing::warn!(
+                        "the audit log `{}` doesn't exist, but its key `{}` does: the log was removed, or its key should \
+                         have been moved away with it",
+                        file.display(),
+                        key_file.display()
+                    );
+                }
+                key
+            }
         };
         let when_full = match audit.when_full {
             AuditWhenFull::Refuse => WhenFull::Refuse,
@@ -156,26 +168,26 @@ impl Auditor {
         plugin: &PluginId,
         added: &[String],
         removed: &[String],
+        remaining: &[String],
         reason: Option<&'static str>,
     ) {
         let mut record = AuditRecord::new(AuditEvent::Grants, AuditOutcome::Allowed);
         record.plugin = Some(plugin.to_string());
         record.added = added.to_vec();
         record.removed = removed.to_vec();
+        record.remaining = remaining.to_vec();
         record.reason = reason;
         self.log.record_change(&record);
     }
 }
 
 impl Observer for Auditor {
-        remaining: &[String],
     fn call_ended(&self, call: &CallEnd<'_>) {
         let record = call_record::of_call(call, &self.arguments);
         match call.took {
             Some(_) => self.log.record_admitted(&record),
             None => self.refusals.record_call(record),
         }
-        record.remaining = remaining.to_vec();
     }
 
     fn request_ended(&self, _request: &RequestEnd<'_>) {}

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output};
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
 use moongate_generated::Plugin;
 use moongate_tests::{
@@ -351,6 +351,11 @@ fn verify_detects_what_was_done_to_a_log() {
     };
     let forged = good.replacen("\"outcome\":\"allowed\"", "\"outcome\":\"denied\"", 1);
     assert!(failure(&forged, &[]).contains("audit.jsonl:1: its hash is wrong"));
+    // The same for programs.
+    let output = verify(&workspace, &["--format", "json"]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(document["errors"][0]["message"].to_string().contains("its hash is wrong"), "{document}");
+    assert_eq!((&document["line"], &document["file"]), (&json!(1), &json!(path)), "{document}");
     let without = [&lines[..3], &lines[4..]].concat().join("\n") + "\n";
     assert!(failure(&without, &[]).contains("audit.jsonl:4: it has the number 5, and 4 is expected"));
     let cut = lines[..lines.len() - 1].join("\n") + "\n";
@@ -376,6 +381,43 @@ fn verify_detects_what_was_done_to_a_log() {
         .output()
         .unwrap();
     assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn what_verify_needs_is_in_its_hints() {
+    let workspace = Workspace::new(ZOO);
+    let printed = |arguments: &[&str]| {
+        let output = verify(&workspace, arguments);
+        assert!(!output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(printed(&[]).contains("creates the key and the log when it starts"));
+    Stdio::initialized(&workspace, "2025-11-25").finish();
+    let key = workspace.path().join("audit.jsonl.key");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+    assert!(printed(&[]).contains("chmod 600"));
+    fs::rename(workspace.config(), workspace.path().join("moved.toml")).unwrap();
+    assert!(printed(&["audit.jsonl"]).contains("pass FILE and `--key-file`"));
+}
+
+/// Someone who removes a log can't make it look like the first start.
+#[test]
+fn a_key_without_its_log_is_a_warning() {
+    let workspace = Workspace::new(ZOO);
+    let warning = "doesn't exist, but its key";
+    let start = || Stdio::initialized(&workspace, "2025-11-25").finish().2;
+    assert!(!start().contains(warning));
+    let (log, key) = (workspace.path().join("audit.jsonl"), workspace.path().join("audit.jsonl.key"));
+    let age = |by| {
+        let file = fs::OpenOptions::new().write(true).open(&key).unwrap();
+        file.set_modified(SystemTime::now() - by).unwrap();
+    };
+    fs::remove_file(&log).unwrap();
+    assert!(!start().contains(warning), "other gateways can start at the same time");
+    fs::remove_file(&log).unwrap();
+    age(Duration::from_secs(120));
+    assert!(start().contains(warning));
+    assert!(!start().contains(warning), "there is a log again");
 }
 
 #[test]
