@@ -142,6 +142,8 @@ impl RequestAuthenticator {
                 | Rejection::BodyTooLarge(_)
                 | Rejection::BodyTimeout
                 | Rejection::IncompleteBody
+                | Rejection::WebSocketVersion
+                | Rejection::WebSocketHandshake
                 | Rejection::Connections
                 | Rejection::RequestMemory,
                 _,

@@ -38,6 +38,7 @@ use crate::transport::http::origin::{self, OriginPolicy};
 use crate::transport::http::refusal_log::RefusalLog;
 use crate::transport::http::rejection::Rejection;
 use crate::transport::http::sse::{self, StreamConnection};
+use crate::transport::http::websocket_upgrade;
 use crate::transport::trace::{Tap, Trace};
 
 /// The supported methods.
@@ -62,6 +63,8 @@ pub(super) struct Endpoint {
     /// The interval between keep-alive comments on a silent stream.
     pub(super) keep_alive: Duration,
     trace: Option<Trace>,
+    /// True if WebSockets are supported.
+    websocket: bool,
 }
 
 impl Endpoint {
@@ -89,6 +92,7 @@ impl Endpoint {
             max_body: usize::try_from(config.max_body.as_u64()).unwrap_or(usize::MAX),
             keep_alive: config.keep_alive,
             trace,
+            websocket: config.websocket,
         }
     }
 
@@ -228,14 +232,18 @@ impl Endpoint {
     }
 
     /// Answers a request whose host and origin were checked.
-    async fn answer(&self, head: &request::Parts, body: Body) -> Result<Response, Rejection> {
+    async fn answer(self: &Arc<Self>, head: &request::Parts, body: Body) -> Result<Response, Rejection> {
         if head.method == Method::OPTIONS {
             return Ok(origin::preflight_response(head, ALLOWED_METHODS));
         }
-        let RequestCaller { caller, validity } = self.caller(head).await?;
-        let principal = caller.principal();
+        let authenticated = self.caller(head).await?;
+        let principal = authenticated.caller.principal();
         let headers = RequestHeaders(&head.headers);
         let tap = self.tap(head, Some(&principal));
+        if self.websocket && head.method == Method::GET && websocket_upgrade::is_upgrade(&head.headers) {
+            return websocket_upgrade::accept(self, head, authenticated, tap);
+        }
+        let RequestCaller { caller, validity } = authenticated;
         match head.method {
             Method::POST => {
                 let AcceptedTypes { format, streaming } = body::check_types(&head.headers)?;

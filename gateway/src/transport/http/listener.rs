@@ -30,6 +30,7 @@ use crate::transport::http::connections::{ConnectionLimiter, ConnectionSlot};
 use crate::transport::http::http2::{self, StreamService};
 use crate::transport::http::refusal_log::RefusalLog;
 use crate::transport::http::tls::{AcceptedTls, ConnectionTls, ListenerTls};
+use crate::transport::http::websocket_upgrade::ConnectionUpgrade;
 
 /// The idle time after which a connection is closed during shutdown, because the rest of a request or response may be
 /// in transit.
@@ -62,7 +63,6 @@ pub(crate) enum ListenerPurpose {
     Admin,
 }
 
-/// The limits on a listener's connections.
 impl ListenerPurpose {
     /// A stable word for metrics and logs.
     pub(crate) fn as_str(self) -> &'static str {
@@ -73,6 +73,7 @@ impl ListenerPurpose {
     }
 }
 
+/// The limits on a listener's connections.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ListenerLimits {
     /// The maximum number of open connections.
@@ -131,8 +132,8 @@ fn reason(error: &io::Error) -> String {
 pub(crate) struct HttpListener {
     listener: TcpListener,
     address: SocketAddr,
-}
     purpose: ListenerPurpose,
+}
 
 impl HttpListener {
     /// Binds `address`. Port 0 takes any free port.
@@ -304,7 +305,7 @@ async fn serve_tls_connection(
 }
 
 async fn serve_connection(
-    stream: impl AsyncRead + AsyncWrite + Unpin,
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     peer: ConnectionPeer,
     service: ListenerService,
     slot: ConnectionSlot,
@@ -312,11 +313,14 @@ async fn serve_connection(
     let ListenerService { router, idle, stop, refusals } = service;
     let (handle, client) = (slot.handle(), peer.address);
     let router = TowerToHyperService::new(router);
+    let upgrade = ConnectionUpgrade::new(stop.clone());
+    let upgraded = upgrade.clone();
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         handle.head_completed();
         let handle = handle.clone();
         let is_large = head_bytes(&request) > MAX_KEPT_HEAD_BYTES;
         request.extensions_mut().insert(handle.clone());
+        request.extensions_mut().insert(upgrade.clone());
         request.extensions_mut().insert(ConnectInfo(peer.address));
         if let Some(identity) = &peer.identity {
             request.extensions_mut().insert(identity.clone());
@@ -333,7 +337,8 @@ async fn serve_connection(
         .timer(TokioTimer::new())
         .header_read_timeout(idle)
         .max_buf_size(MAX_HEAD_BYTES)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
     let mut connection = std::pin::pin!(connection);
     let served = tokio::select! {
         served = connection.as_mut() => served,
@@ -350,7 +355,14 @@ async fn serve_connection(
         Err(error) if error.is_parse() => log_invalid_http(&refusals, client, &error),
         // Clients disconnect at any time, so this isn't a warning.
         Err(error) => tracing::debug!(%error, "connection ended early"),
-        Ok(()) => {}
+        Ok(()) => {
+            if let Some(task) = upgraded.take() {
+                tokio::select! {
+                    () = task => {}
+                    () = slot.evicted() => {} // its place is taken, so it ends at once
+                }
+            }
+        }
     }
 }
 
