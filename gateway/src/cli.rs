@@ -95,7 +95,7 @@ Exit codes:
    0  success
    1  failure
    2  invalid command line
-   3  missing or invalid token
+   3  missing or invalid token or client certificate
    4  no gateway responds
    5  the tool can't be called, or returned an error
   78  the configuration or one of its plugins is invalid";

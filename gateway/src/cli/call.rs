@@ -23,7 +23,7 @@ use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::mcp_client::{McpClient, McpClientError, socket_url};
 use crate::cli::serve::socket_path;
 use crate::cli::stderr::StderrMessages;
-use crate::cli::{CommonOptions, ExitKind, OutputFormat, configuration, print};
+use crate::cli::{CommonOptions, ExitKind, OutputFormat, configuration, connect, print};
 use crate::supervisor::{Supervisor, SupervisorOptions};
 use crate::transport::unix_socket::ADDRESS_PREFIX;
 
@@ -105,7 +105,7 @@ pub(super) fn endpoint(text: &str) -> Result<Url, String> {
         return socket_url(&socket_path(text)?).ok_or_else(|| "the path isn't UTF-8".to_owned());
     }
     let url = Url::parse(text).ok().filter(|url| ["http", "https"].contains(&url.scheme()) && url.has_host());
-    let url = url.ok_or("expected a complete URL, such as http://127.0.0.1:8931/mcp")?;
+    let url = url.ok_or("expected a complete URL, such as http://127.0.0.1:8931/mcp, or unix:PATH")?;
     // A password would be visible in messages, in the process list and in the shell's history.
     if !url.username().is_empty() || url.password().is_some() {
         return Err(
@@ -441,7 +441,9 @@ impl From<McpClientError> for CommandError {
     fn from(refusal: McpClientError) -> Self {
         let (message, hint, exit) = match &refusal {
             McpClientError::Connection(failure, endpoint) => {
-                return failure.to_error(endpoint, SERVE_HINT);
+                let is_socket = endpoint.scheme() == "unix";
+                return failure
+                    .to_error(endpoint, if is_socket { connect::SILENCE_HINT } else { SERVE_HINT });
             }
             McpClientError::Unreachable(message) => (message, SERVE_HINT, ExitKind::Unreachable),
             McpClientError::TimedOut(message) => {
@@ -453,7 +455,7 @@ impl From<McpClientError> for CommandError {
                 ExitKind::Unauthorized,
             ),
             McpClientError::Rejected(message) => {
-                (message, "see the gateway's log for details", ExitKind::Tool)
+                return Self::new(ExitKind::Tool).message(message, None);
             }
         };
         Self::new(exit).message(message, Some(hint))
