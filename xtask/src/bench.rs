@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use crate::project::Project;
 use crate::report;
 
+mod access;
 mod binaries;
 mod chart;
 mod config;
@@ -52,6 +53,7 @@ Parts (default: all of them):
   throughput      calls per second and latency over HTTP and stdio, next to native servers
   start           starts with cached code and with an empty cache, and the memory of 1 to 1,000 plugins
   fairness        calls of a well-behaved client next to loops, large results, expensive checks and the compiler
+  access          the cost of tokens, roles, rates and the access log, and calls next to a caller that floods
   memory          resident memory over very many calls, one in ten hostile; fails if it isn't flat
   reload          the cost of replacing a plugin
   all             all parts
@@ -90,13 +92,15 @@ enum BenchPart {
     Throughput,
     Start,
     Fairness,
+    Access,
     Memory,
     Reload,
 }
 
 impl BenchPart {
     /// All parts, with the one that takes longest at the end.
-    const ALL: [Self; 5] = [Self::Throughput, Self::Start, Self::Fairness, Self::Reload, Self::Memory];
+    const ALL: [Self; 6] =
+        [Self::Throughput, Self::Start, Self::Fairness, Self::Access, Self::Reload, Self::Memory];
 
     /// The name as an argument, and the key in the JSON.
     fn name(self) -> &'static str {
@@ -104,6 +108,7 @@ impl BenchPart {
             Self::Throughput => "throughput",
             Self::Start => "start",
             Self::Fairness => "fairness",
+            Self::Access => "access",
             Self::Memory => "memory",
             Self::Reload => "reload",
         }
@@ -116,6 +121,7 @@ impl BenchPart {
             Self::Throughput => throughput::estimate(rounds, time),
             Self::Start => start::estimate(rounds),
             Self::Fairness => fairness::estimate(rounds, time),
+            Self::Access => access::estimate(rounds, time),
             Self::Memory => memory::estimate(calls),
             Self::Reload => reload::estimate(rounds, time),
         }
@@ -250,6 +256,7 @@ fn measure(
         }
         BenchPart::Start => start::all(programs, rounds, progress)?,
         BenchPart::Fairness => fairness::all(binaries, scratch, rounds, time, progress)?,
+        BenchPart::Access => access::all(binaries, scratch, rounds, time, progress)?,
         BenchPart::Reload => reload::all(binaries, scratch, rounds, time, progress)?,
         BenchPart::Memory => memory::all(binaries, scratch, calls, progress)?,
     };
@@ -258,7 +265,7 @@ fn measure(
     match part {
         BenchPart::Throughput => throughput::ensure_complete(found),
         BenchPart::Memory => memory::ensure_flat(found),
-        BenchPart::Start | BenchPart::Fairness | BenchPart::Reload => Ok(()),
+        BenchPart::Start | BenchPart::Fairness | BenchPart::Access | BenchPart::Reload => Ok(()),
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::call_rate::CallerLimits;
 use crate::names::{LocalUser, PluginId, Principal, TokenFacts, TokenSubject};
-use crate::uri_form::{comparable_prefix, comparable_uri};
+use crate::uri_form::{comparable_prefix, comparable_uri, possible_readings};
 
 /// All roles of a configuration, in the order of the file.
 #[derive(Debug, Clone, Default)]
@@ -169,17 +169,18 @@ impl UriPattern {
     /// Reports whether the URI surely is one of these: as written, and in every equivalent spelling.
     #[must_use]
     pub fn is_surely(&self, uri: &str) -> bool {
-        matches(&self.written, uri.as_bytes()) && self.matches_comparable(uri)
+        matches(&self.written, uri.as_bytes())
+            && possible_readings(uri).into_iter().all(|uri| self.matches_comparable(uri))
     }
 
     /// Reports whether the URI could be one of these: as written, or in an equivalent spelling.
     #[must_use]
     pub fn may_be(&self, uri: &str) -> bool {
-        matches(&self.written, uri.as_bytes()) || self.matches_comparable(uri)
+        matches(&self.written, uri.as_bytes())
+            || possible_readings(uri).into_iter().any(|uri| self.matches_comparable(uri))
     }
 
     fn matches_comparable(&self, uri: &str) -> bool {
-        let uri = uri.split('#').next().unwrap_or_default();
         // With and without the slash at its end, which `a/*` needs.
         matches(&self.comparable, &comparable_uri(uri)) || matches(&self.comparable, &comparable_prefix(uri))
     }

@@ -23,10 +23,10 @@ pub(super) fn of_call(call: &CallEnd<'_>, arguments: &ArgumentsRecorder) -> Audi
     if let CallInput::Uri(uri) = input {
         record.uri = Some(short(uri).to_owned());
     }
-    record.arguments = match took {
+    record.arguments = Some(match took {
         Some(_) => arguments.record(input, input_hash),
         None => ArgumentsRecorder::size(input),
-    };
+    });
     record.result_bytes = result_bytes;
     record.duration_ms = took.map(milliseconds);
     record

@@ -8,6 +8,7 @@
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
@@ -23,6 +24,14 @@ const MAX_QUEUED_LINES: usize = 4096;
 
 /// The maximum time that another line waits for the gateway's lines. On a stuck stderr, both wait anyway.
 const PRIORITY_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The size of the lines that are written at once, in bytes, if none of them is longer. A pipe receives as many in one piece,
+/// even if other processes write to it.
+pub(super) const MAX_BATCH_BYTES: usize = 4096;
+
+/// The time in which lines about calls and of plugins are collected, so that a busy gateway doesn't wake the log's reader
+/// for each of them.
+const BATCH_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The time limit at exit for the last lines.
 const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
@@ -101,7 +110,16 @@ impl Queue {
         first: Option<Arc<Progress>>,
     ) -> (Self, QueueGuard) {
         let progress = Arc::<Progress>::default();
-        let sink = Sink { owner, output, format, first, progress: Arc::clone(&progress), reported: 0 };
+        let sink = Sink {
+            owner,
+            output,
+            format,
+            first,
+            progress: Arc::clone(&progress),
+            reported: 0,
+            batch: Vec::new(),
+            batch_lines: 0,
+        };
         let (lines, guard) = NonBlockingBuilder::default()
             .lossy(true)
             .buffered_lines_limit(MAX_QUEUED_LINES)
@@ -148,14 +166,30 @@ struct Sink<W> {
     progress: Arc<Progress>,
     /// The number of dropped lines that were already reported.
     reported: usize,
+    /// Lines that are written together.
+    batch: Vec<u8>,
+    batch_lines: usize,
 }
 
 impl<W: Write> Sink<W> {
-    fn write_line(&self, line: &[u8]) {
+    fn write_batch(&mut self) {
+        if let Some(first) = &self.first {
+            first.wait(PRIORITY_TIMEOUT);
+        }
+        let dropped = self.progress.dropped();
+        let unreported = dropped - self.reported;
+        if unreported > 0 {
+            self.reported = dropped;
+            self.batch.extend_from_slice(self.dropped_report(unreported).as_bytes());
+        }
         let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         // If stderr is closed, dropped lines can't be reported.
-        let _ = output.write_all(line);
+        let _ = output.write_all(&self.batch);
         let _ = output.flush();
+        drop(output);
+        self.batch.clear();
+        *self.progress.written() += std::mem::take(&mut self.batch_lines);
+        self.progress.changed.notify_all();
     }
 }
 
@@ -175,22 +209,22 @@ impl<W> Sink<W> {
 
 impl<W: Write> Write for Sink<W> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        if let Some(first) = &self.first {
-            first.wait(PRIORITY_TIMEOUT);
+        if self.batch.len() + line.len() > MAX_BATCH_BYTES && !self.batch.is_empty() {
+            self.write_batch();
         }
-        self.write_line(line);
-        let dropped = self.progress.dropped();
-        let unreported = dropped - self.reported;
-        if unreported > 0 {
-            self.reported = dropped;
-            self.write_line(self.dropped_report(unreported).as_bytes());
-        }
-        *self.progress.written() += 1;
-        self.progress.changed.notify_all();
+        self.batch.extend_from_slice(line);
+        self.batch_lines += 1;
         Ok(line.len())
     }
 
+    /// Called whenever no more lines are queued.
     fn flush(&mut self) -> io::Result<()> {
+        if !self.batch.is_empty() {
+            self.write_batch();
+            if self.first.is_some() {
+                thread::sleep(BATCH_INTERVAL);
+            }
+        }
         Ok(())
     }
 }

@@ -19,7 +19,7 @@ use moongate_protocol::jsonrpc::MessageScanner;
 use moongate_protocol::server::{
     DiscardReason, LineReply, MAX_INLINE_BYTES, OutgoingMessage, RequestBodyMemory, Server, StdioConnection,
 };
-use moongate_system::background;
+use moongate_system::background::{self, MovableFuture};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
@@ -148,7 +148,7 @@ where
         _notifications: AbortOnDropHandle::new(notifications),
     };
     let writing = writer::run(receiver, output, Arc::clone(&peer.written), tap);
-    let mut writer = AbortOnDropHandle::new(tokio::spawn(writing)); // it ends with the connection
+    let mut writer = AbortOnDropHandle::new(tokio::spawn(MovableFuture::new(writing))); // it ends with the connection
     let gone = ending.peer_gone.clone().drop_guard(); // also cancelled if this future is dropped
     let ended = peer.read(LineReader::new(input, MAX_LINE_BYTES, read_ahead), &mut writer, &ending).await;
     match ended {

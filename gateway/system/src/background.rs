@@ -6,13 +6,14 @@
 //! would have to be opened in the right one.
 //!
 //! A [`MovableFuture`] is polled in place until something in it calls [`move_to_background`]. Only then does it move, so
-//! short work costs no more than without the pool. The module `turns` decides what is polled next.
+//! short work costs no more than without the pool. It stays there, unless it requests to return. The module `turns`
+//! decides what is polled next.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::thread::{self, available_parallelism};
 
 use async_task::{Builder, Task};
@@ -53,6 +54,14 @@ enum PollPlace {
     Leaving,
     /// On the background pool.
     Background,
+    /// The same, after [`request_return`].
+    Returning,
+}
+
+impl PollPlace {
+    fn is_in_background(self) -> bool {
+        matches!(self, Self::Background | Self::Returning)
+    }
 }
 
 thread_local! {
@@ -143,10 +152,12 @@ fn add_niceness(niceness: i32) {
 #[derive(Debug)]
 pub struct MovableFuture<T>(State<T>);
 
+type BoxedFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
 enum State<T> {
-    InPlace(Pin<Box<dyn Future<Output = T> + Send>>),
-    /// Dropping the task cancels it.
-    Moved(Task<T, WorkInfo>),
+    InPlace(BoxedFuture<T>),
+    /// Dropping the task cancels it. It ends with the future itself if that is to return.
+    Moved(Task<Result<T, BoxedFuture<T>>, WorkInfo>),
     /// While it moves.
     Moving,
 }
@@ -167,6 +178,11 @@ impl<T: Send + 'static> MovableFuture<T> {
         Self(State::InPlace(Box::pin(future)))
     }
 
+    /// A future that is polled where this thread is: on the pool, for a caller, or in place.
+    pub fn inherit(caller: &Caller, future: impl Future<Output = T> + Send + 'static) -> Self {
+        if PLACE.get().is_in_background() { spawn(caller, future) } else { Self::new(future) }
+    }
+
     /// Moves the future to the pool. A panic there continues in the task that polls `self`.
     fn leave(&mut self) {
         let Some(pool) = *POOL else { return };
@@ -177,7 +193,7 @@ impl<T: Send + 'static> MovableFuture<T> {
                 let (work, task) = Builder::new()
                     .propagate_panic(true)
                     .metadata(info)
-                    .spawn(|_| future, move |work| pool.push(work));
+                    .spawn(|_| until_return(future), move |work| pool.push(work));
                 self.0 = State::Moved(task);
                 work.schedule();
             }
@@ -190,22 +206,42 @@ impl<T: Send + 'static> Future for MovableFuture<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        if let State::InPlace(future) = &mut self.0 {
-            let place = Entered::new();
-            let polled = future.as_mut().poll(context);
-            let is_leaving = place.is_leaving();
-            drop(place);
-            if polled.is_ready() || !is_leaving {
-                return polled;
+        loop {
+            if let State::InPlace(future) = &mut self.0 {
+                let place = Entered::new();
+                let polled = future.as_mut().poll(context);
+                let is_leaving = place.is_leaving();
+                drop(place);
+                if polled.is_ready() || !is_leaving {
+                    return polled;
+                }
+                self.leave();
             }
-            self.leave();
-        }
-        match &mut self.0 {
-            State::Moved(task) => Pin::new(task).poll(context),
-            // It can't move, but it has asked to be polled again.
-            State::InPlace(_) | State::Moving => Poll::Pending,
+            match &mut self.0 {
+                State::Moved(task) => match ready!(Pin::new(task).poll(context)) {
+                    Ok(output) => return Poll::Ready(output),
+                    Err(returned) => self.0 = State::InPlace(returned),
+                },
+                // It can't move, but it has asked to be polled again.
+                State::InPlace(_) | State::Moving => return Poll::Pending,
+            }
         }
     }
+}
+
+/// Polls a future on the pool until it ends or calls [`request_return`].
+async fn until_return<T>(future: BoxedFuture<T>) -> Result<T, BoxedFuture<T>> {
+    let mut future = Some(future);
+    std::future::poll_fn(move |context| {
+        let polled = future.as_mut().map_or(Poll::Pending, |future| future.as_mut().poll(context));
+        let is_returning = PLACE.replace(PollPlace::Background) == PollPlace::Returning;
+        match polled {
+            Poll::Ready(output) => Poll::Ready(Ok(output)),
+            Poll::Pending if is_returning => future.take().map_or(Poll::Pending, |it| Poll::Ready(Err(it))),
+            Poll::Pending => Poll::Pending,
+        }
+    })
+    .await
 }
 
 /// Marks that this thread polls a future that can move, until it is dropped.
@@ -216,7 +252,7 @@ struct Entered {
 impl Entered {
     fn new() -> Self {
         let before = PLACE.get();
-        if before != PollPlace::Background {
+        if !before.is_in_background() {
             PLACE.set(PollPlace::Movable);
         }
         Self { before }
@@ -244,17 +280,34 @@ pub fn can_move() -> bool {
 pub async fn move_to_background(owner: WorkOwner<'_>) {
     let mut asked = false;
     std::future::poll_fn(|context| {
-        if asked || !can_move() {
+        if asked || !request_move(context, owner) {
             return Poll::Ready(());
         }
         asked = true;
-        OWNER.set(Some(Arc::new(OwnerAccounts::of(owner))));
-        PLACE.set(PollPlace::Leaving);
-        // For futures on the way that poll this one only if it woke them.
-        context.waker().wake_by_ref();
         Poll::Pending
     })
     .await;
+}
+
+/// Requests that the future that this thread polls continues on the background pool once it returns `Pending`. False if it
+/// can't move, as in [`can_move`].
+pub fn request_move(context: &Context<'_>, owner: WorkOwner<'_>) -> bool {
+    if !can_move() {
+        return false;
+    }
+    OWNER.set(Some(Arc::new(OwnerAccounts::of(owner))));
+    PLACE.set(PollPlace::Leaving);
+    // For futures on the way that poll the one that moves only if it woke them.
+    context.waker().wake_by_ref();
+    true
+}
+
+/// Requests that the future that this thread polls continues where it came from once it returns `Pending`. Does nothing if
+/// it hasn't moved.
+pub fn request_return() {
+    if PLACE.get() == PollPlace::Background {
+        PLACE.set(PollPlace::Returning);
+    }
 }
 
 /// Runs `work` on the background pool, for a caller.

@@ -129,6 +129,11 @@ fn records_every_kind_of_call() {
     assert!(echo["digest"].as_str().unwrap().len() == 64, "{echo}");
     assert_eq!(echo["arguments"]["value"], json!({ "text": "line\nbreak \u{1b}[2J" }));
     assert_eq!(echo["arguments"]["hmac"].as_str().unwrap().len(), 64);
+    // Of a long URI, the record contains only the start.
+    let read = records.iter().find(|record| record["uri"] == "test://static-text").unwrap();
+    assert_eq!(read["arguments"]["bytes"], "test://static-text".len(), "{read}");
+    assert_eq!(read["arguments"]["hmac"].as_str().unwrap().len(), 64, "{read}");
+    assert!(read["arguments"]["value"].is_null(), "{read}");
     let failed = records.iter().find(|record| record["name"] == "zoo_error_result").unwrap();
     assert_eq!(failed["arguments"]["value"], json!({ "message": "***" }));
     assert!(records.iter().any(|record| record["trace_id"] == "0af7651916cd43dd8448eb211c80319c"));

@@ -2,9 +2,12 @@
 //! nothing else.
 
 use std::fs;
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::thread::available_parallelism;
 use std::time::Duration;
 
-use moongate_tests::{Http, Workspace, request, text, wait_until};
+use moongate_tests::{Http, Workspace, request, stateless_request, text, wait_until};
 use serde_json::json;
 
 use crate::operations::shutdown::start_stateless_call;
@@ -62,6 +65,56 @@ fn long_calls_continue_on_threads_of_the_lowest_priority() {
     assert!(threads.iter().all(|thread| thread.nice == 19));
     assert!(pool_cpu_time(http.pid()) > Duration::ZERO);
     assert_eq!(text(&http.call("zoo_echo", json!({ "text": "short" }))), "short");
+}
+
+#[test]
+fn callers_with_many_requests_give_way_while_others_are_active() {
+    let workspace = zoo("");
+    let text = fs::read_to_string(workspace.config()).unwrap();
+    let tokens =
+        ["busy", "quiet"].map(|name| format!("{{ name = \"{name}\", token = {{ file = \"{name}\" }} }}"));
+    let tokens = format!("[http]\nauth.tokens = [{}]\n", tokens.join(", "));
+    workspace.write("gateway.toml", text.replace("[http]\n", &tokens));
+    for name in ["busy", "quiet"] {
+        workspace.write(name, format!("the-long-token-of-{name}"));
+    }
+    let http = Http::start(&workspace);
+    let header = |name: &str| format!("Bearer the-long-token-of-{name}");
+    let call = |name: &str, id: u64| {
+        let message =
+            stateless_request(id, "tools/call", json!({ "name": "zoo_echo", "arguments": { "text": name } }));
+        let authorization = header(name);
+        let headers = [
+            ("Authorization", &*authorization),
+            ("MCP-Protocol-Version", "2026-07-28"),
+            ("Mcp-Method", "tools/call"),
+            ("Mcp-Name", "zoo_echo"),
+        ];
+        let answer = http.post(&headers, &message).messages().pop().unwrap();
+        assert_eq!(answer["result"]["content"][0]["text"], name, "{answer}");
+    };
+    // Requests whose bodies never arrive are in progress without any work.
+    let begun = format!(
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: {}\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nContent-Length: 100\r\n\r\n",
+        header("busy")
+    );
+    let count = 2 * available_parallelism().unwrap().get() + 2;
+    let begin = |_| {
+        let mut stream = TcpStream::connect(http.address()).unwrap();
+        stream.write_all(begun.as_bytes()).unwrap();
+        stream
+    };
+    let _unfinished: Vec<TcpStream> = (0..count).map(begin).collect();
+    let before = pool_cpu_time(http.pid());
+    let mut id = 0;
+    wait_until("short calls are made on the pool", || {
+        for name in ["quiet", "busy", "busy"] {
+            id += 1;
+            call(name, id);
+        }
+        pool_cpu_time(http.pid()) > before
+    });
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -30,6 +31,38 @@ pub(super) struct FairnessPlugins {
     pub(super) large: PathBuf,
 }
 
+/// The callers of the gateway with access control.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Token {
+    /// The caller that is measured.
+    Caller,
+    /// A caller that calls as often as it can.
+    Flood,
+    /// The same, with a limit on its rate.
+    LimitedFlood,
+}
+
+impl Token {
+    const ALL: [Self; 3] = [Self::Caller, Self::Flood, Self::LimitedFlood];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Caller => "caller",
+            Self::Flood => "flood",
+            Self::LimitedFlood => "limited",
+        }
+    }
+
+    /// The token, which protects nothing.
+    pub(super) fn secret(self) -> &'static str {
+        match self {
+            Self::Caller => "the-token-of-the-measured-caller",
+            Self::Flood => "the-token-of-the-caller-that-floods",
+            Self::LimitedFlood => "the-token-of-the-limited-caller",
+        }
+    }
+}
+
 /// A temporary directory for one run; removed when dropped.
 #[derive(Debug)]
 pub(super) struct ScratchDirectory {
@@ -52,6 +85,34 @@ impl ScratchDirectory {
     /// A configuration with the plugin `echo`, whose only tool has no prefix.
     pub(super) fn echo(&self, binaries: &Binaries) -> Result<PathBuf> {
         self.write("echo.toml", &honest(binaries))
+    }
+
+    /// A configuration with the plugin `echo`, tokens, roles and rates.
+    pub(super) fn access(&self, binaries: &Binaries) -> Result<PathBuf> {
+        let mut tokens = Vec::new();
+        for token in Token::ALL {
+            let file = self.file(&format!("{}.token", token.name()));
+            fs::write(&file, token.secret())?;
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o600))?;
+            tokens.push(format!("{{ name = \"{}\", token = {{ file = {} }} }}", token.name(), quoted(&file)));
+        }
+        let role = |name: &str, members: &[Token], limits: &str| {
+            let member = |token: &Token| format!("{{ token = \"{}\" }}", token.name());
+            let members: Vec<String> = members.iter().map(member).collect();
+            format!(
+                "[roles.{name}]\nmembers = [{}]\nallow.plugins = [\"honest\"]\n{limits}\n",
+                members.join(", ")
+            )
+        };
+        let roles = role("callers", &[Token::Caller, Token::Flood], "")
+            + &role("limited", &[Token::LimitedFlood], "limits.calls = \"100/s\"\n");
+        let text = format!(
+            "[http.auth]\ntokens = [{}]\n\n[callers]\ncalls = \"1000000/s\"\n\n{roles}{}\
+             [plugins.honest.rates.\"*\"]\ncalls = \"1000000/s\"\nper_caller = \"1000000/s\"\n",
+            tokens.join(", "),
+            honest(binaries)
+        );
+        self.write("access.toml", &text)
     }
 
     /// A configuration with several copies of the plugin `time`.

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::access::AccessCase;
 use super::fairness::Neighbours;
 use super::memory::{MAX_GROWTH_KIB, growth_kib};
 use super::subject::{Era, Subject};
@@ -101,6 +102,7 @@ fn all(figures: &Value) -> Vec<Goal> {
     let mut goals = throughput(figures);
     goals.extend(start(figures));
     goals.extend(fairness(figures));
+    goals.extend(access(figures));
     goals.extend(memory(figures));
     goals
 }
@@ -203,6 +205,26 @@ fn fairness(figures: &Value) -> Vec<Goal> {
         part: "fairness",
     };
     Neighbours::WITH_GOAL.map(goal).into()
+}
+
+fn access(figures: &Value) -> Vec<Goal> {
+    let figure = |case: AccessCase, key: &str| {
+        let mut entries = figures["access"].as_array().into_iter().flatten();
+        entries.find(|entry| entry["case"] == case.name())?[key].as_f64()
+    };
+    let goal = |case: AccessCase, reference: AccessCase, key: &str, bound: Bound| Goal {
+        case: format!("access control: {}, {}", case.name(), if key == "p99_us" { "p99" } else { "calls/s" }),
+        bound,
+        unit: format!("× {}", reference.name()),
+        reached: figure(case, key).zip(figure(reference, key)).map(|(with, without)| with / without),
+        details: format!("{}; {}", number(figure(case, key), 0), number(figure(reference, key), 0)),
+        part: "access",
+    };
+    vec![
+        goal(AccessCase::Controlled, AccessCase::Open, "calls_per_second", Bound::AtLeast(0.9)),
+        goal(AccessCase::NextToFlood, AccessCase::Alone, "p99_us", Bound::AtMost(1.5)),
+        goal(AccessCase::NextToLimitedFlood, AccessCase::Alone, "p99_us", Bound::AtMost(1.5)),
+    ]
 }
 
 fn memory(figures: &Value) -> Vec<Goal> {

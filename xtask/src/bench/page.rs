@@ -17,11 +17,12 @@ const TEMPLATE: &str = include_str!("page/performance.md");
 const PAGE: &str = "docs/performance.md";
 
 /// The titles of the sections with figures, and the parts that measure them.
-const SECTIONS: [(&str, &str); 6] = [
+const SECTIONS: [(&str, &str); 7] = [
     ("Throughput", "throughput"),
     ("Latency under load", "throughput"),
     ("Start", "start"),
     ("Neighbours", "fairness"),
+    ("Access control", "access"),
     ("Memory", "memory"),
     ("Replacing a plugin", "reload"),
 ];
@@ -63,11 +64,13 @@ fn render(figures: &Value) -> Result<String> {
         ("latency", pivot(figures, "HTTP", &["p50_us", "p99_us"])),
         ("start", table::start(figures)),
         ("fairness", table::fairness(figures)),
+        ("access", table::access(figures)),
         ("memory", table::memory(figures)),
         ("reload", reload),
         ("throughput-command", goals::command(figures, "throughput")),
         ("start-command", goals::command(figures, "start")),
         ("fairness-command", goals::command(figures, "fairness")),
+        ("access-command", goals::command(figures, "access")),
         ("memory-command", goals::command(figures, "memory")),
         ("reload-command", goals::command(figures, "reload")),
         ("all-command", all_command(figures)),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 
 use super::binaries::Binaries;
-use super::config::{CACHE_VARIABLE, ScratchDirectory};
+use super::config::{CACHE_VARIABLE, ScratchDirectory, Token};
 use super::peers::Peers;
 use super::throughput::run;
 use crate::server::Server;
@@ -166,12 +166,27 @@ pub(super) fn compiled_tools(binaries: &Binaries, config: &Path) -> Result<Vec<S
 
 /// Compiles the plugins of a configuration, starts `moongate serve`, and waits until all tools are listed.
 pub(super) fn ready_gateway(binaries: &Binaries, config: &Path) -> Result<Server> {
+    ready_server(binaries, config, None, &[])
+}
+
+/// The same, with variables of its environment, for a caller.
+pub(super) fn ready_server(
+    binaries: &Binaries,
+    config: &Path,
+    token: Option<Token>,
+    variables: &[(&str, &str)],
+) -> Result<Server> {
     let tools = compiled_tools(binaries, config)?;
-    let server = Server::start(gateway(binaries, config, &[]))?;
+    let mut command = gateway(binaries, config, &[]);
+    command.envs(variables.iter().copied());
+    let server = Server::start(command)?;
     let end = Instant::now() + LOAD_TIMEOUT;
     loop {
         let mut command = Command::new(&binaries.gateway);
         command.args(["list", "tools", "--format", "json", "--url", &server.url]);
+        if let Some(token) = token {
+            command.env("MOONGATE_TOKEN", token.secret());
+        }
         if listed_tools(&mut command)?.len() >= tools.len() {
             return Ok(server);
         }

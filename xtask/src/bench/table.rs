@@ -13,7 +13,7 @@ pub(super) fn markdown(figures: &Value) -> String {
         throughput(&mut out, entries);
         inside(&mut out, figures);
     }
-    for section in [start, fairness, memory] {
+    for section in [start, fairness, access, memory] {
         let table = section(figures);
         if !table.is_empty() {
             out.push('\n');
@@ -42,6 +42,29 @@ pub(super) fn fairness(figures: &Value) -> String {
                 figure("p50_us"),
                 figure("p99_us"),
                 times(ratio),
+            ],
+        );
+    }
+    out
+}
+
+/// Calls with access control; empty if they weren't measured.
+pub(super) fn access(figures: &Value) -> String {
+    let mut out = String::new();
+    let mut heading =
+        "| case | connections | calls/s | p50 µs | p99 µs | CPU µs per call |\n|---|--:|--:|--:|--:|--:|\n";
+    for entry in figures["access"].as_array().into_iter().flatten() {
+        out.push_str(std::mem::take(&mut heading));
+        let figure = |key: &str, digits: usize| number(entry[key].as_f64(), digits);
+        row(
+            &mut out,
+            &[
+                text(&entry["case"]),
+                figure("connections", 0),
+                figure("calls_per_second", 0),
+                figure("p50_us", 0),
+                figure("p99_us", 0),
+                figure("cpu_us_per_call", 1),
             ],
         );
     }

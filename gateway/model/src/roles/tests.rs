@@ -69,6 +69,10 @@ fn other_spellings_are_denied_but_not_allowed() {
         "file:///docs%2F..%2Fsecret%2Fa",
         "file:////secret//a",
         "file:///secret/",
+        "file:///../secret/a",
+        "file:///docs/../../../secret/a",
+        "file:///docs/#/../../secret/a",
+        "file:///docs/a#/../../../secret/a",
     ] {
         assert!(secrets.may_be(uri), "{uri}");
         assert!(!docs.is_surely(uri), "{uri}");

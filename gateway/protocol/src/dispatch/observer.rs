@@ -86,18 +86,17 @@ pub enum CallInput<'a> {
 }
 
 impl<'a> CallInput<'a> {
-    /// The arguments as JSON text. `None` for a URI.
+    /// The arguments as JSON text, or the URI itself.
     #[must_use]
-    pub fn text(self) -> Option<Cow<'a, str>> {
-        Some(match self {
-            Self::Arguments(text) => Cow::Borrowed(text),
+    pub fn text(self) -> Cow<'a, str> {
+        match self {
+            Self::Arguments(text) | Self::Uri(text) => Cow::Borrowed(text),
             Self::Texts(texts) => {
                 let texts = texts.iter().map(|(name, text)| (name.clone(), Value::from(text.as_str())));
                 Cow::Owned(Value::Object(texts.collect::<Map<_, _>>()).to_string())
             }
             Self::Completed(name, text) => Cow::Owned(json!({ name: text }).to_string()),
-            Self::Uri(_) => return None,
-        })
+        }
     }
 
     /// The size of the arguments, in bytes: that of their text, or of their names and values.
@@ -459,7 +458,7 @@ impl<'a> RequestSpan<PluginCall<'a>> {
         let Some(mut hasher) = self.observer.as_ref().and_then(|observer| observer.input_hasher()) else {
             return;
         };
-        let Some(text) = self.observed.input.text() else { return };
+        let text = self.observed.input.text();
         for (at, part) in text.as_bytes().chunks(HASH_STEP_BYTES).enumerate() {
             if at > 0 {
                 tokio::task::yield_now().await;

@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::transport::http::MCP_PATH;
+use crate::transport::http::caller_load::RequestInProgress;
 use crate::transport::http::client_identity::ClientIdentity;
 use crate::transport::http::origin;
 use crate::transport::http::rejection::Rejection;
@@ -27,6 +28,8 @@ const METADATA_METHODS: &str = "GET, HEAD, OPTIONS";
 pub(super) struct RequestCaller {
     pub(super) caller: Caller,
     pub(super) validity: TokenValidity,
+    /// The request, until it is answered.
+    pub(super) in_progress: RequestInProgress,
 }
 
 /// The time for which a request's token is valid. Streams end with it.

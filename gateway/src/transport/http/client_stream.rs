@@ -10,6 +10,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use moongate_system::background::{self, WorkOwner};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
@@ -27,9 +28,12 @@ const MIN_BYTES_PER_SECOND: u32 = 16 * 1024;
 /// connection keeps up to 128 KiB. With this, it keeps at most 32 KiB.
 const MAX_READ_BYTES: usize = 8 * 1024;
 
-/// The maximum number of bytes to write before other requests get their turn. The system copies them within the call,
-/// which takes a millisecond for some megabytes.
+/// The size above which a message is written in parts.
 const MAX_WRITE_BYTES: usize = 128 * 1024;
+
+/// The size of a part. The system copies the bytes within the call, and most systems don't interrupt it: a thread of
+/// normal priority waits as long for the processor.
+const MAX_PART_BYTES: usize = 32 * 1024;
 
 /// A connection with time limits on writes.
 pub(in crate::transport) struct ClientStream<S> {
@@ -38,8 +42,7 @@ pub(in crate::transport) struct ClientStream<S> {
     unread: UnreadTime,
     /// Set while a write waits for the client.
     timeout: Option<Pin<Box<Sleep>>>,
-    /// True if the last write was so large that others come before the next one.
-    yields: bool,
+    turns: WriteTurns,
 }
 
 /// The time for which bytes waited for the client, minus the time that the minimum rate allows for what it read since.
@@ -80,16 +83,7 @@ impl UnreadTime {
 
 impl<S> ClientStream<S> {
     pub(in crate::transport) fn new(stream: S, handle: ConnectionHandle) -> Self {
-        Self { stream, handle, unread: UnreadTime::new(), timeout: None, yields: false }
-    }
-
-    /// Waits until others have had their turn, if the last write was large.
-    fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        if !std::mem::take(&mut self.yields) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
+        Self { stream, handle, unread: UnreadTime::new(), timeout: None, turns: WriteTurns::default() }
     }
 
     /// Limits the time for which writes return `Pending`.
@@ -98,7 +92,7 @@ impl<S> ClientStream<S> {
         context: &mut Context<'_>,
         written: Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
-        self.yields = matches!(written, Poll::Ready(Ok(bytes)) if bytes >= MAX_WRITE_BYTES / 2);
+        self.turns.record(&written);
         if let Poll::Ready(result) = written {
             self.timeout = None;
             self.unread.progress(Instant::now(), *result.as_ref().unwrap_or(&0));
@@ -112,6 +106,44 @@ impl<S> ClientStream<S> {
     }
 }
 
+/// Writes large messages in parts and with low priority: the connection moves to the background pool with the first part,
+/// and returns with the last one.
+#[derive(Debug, Default)]
+struct WriteTurns {
+    /// True while a large message is written.
+    is_large: bool,
+    /// True if a part of it was written last: others come before the next one.
+    yields: bool,
+    has_moved: bool,
+}
+
+impl WriteTurns {
+    /// Waits until the next write of this many bytes can begin. Returns how many can be written.
+    fn poll_next(&mut self, context: &mut Context<'_>, bytes: usize) -> Poll<usize> {
+        self.is_large = bytes > if self.is_large { MAX_PART_BYTES } else { MAX_WRITE_BYTES };
+        if self.is_large && !self.has_moved && background::request_move(context, WorkOwner::default()) {
+            self.has_moved = true;
+            return Poll::Pending;
+        }
+        if !self.is_large && std::mem::take(&mut self.has_moved) {
+            background::request_return();
+        }
+        if std::mem::take(&mut self.yields) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(if self.is_large { MAX_PART_BYTES } else { bytes })
+    }
+
+    fn record(&mut self, written: &Poll<io::Result<usize>>) {
+        self.yields = self.is_large && matches!(written, Poll::Ready(Ok(_)));
+    }
+}
+
+fn total_bytes(parts: &[io::IoSlice<'_>]) -> usize {
+    parts.iter().map(|part| part.len()).sum()
+}
+
 /// The number of the first parts that have at most `max` bytes together.
 fn parts_within(max: usize, parts: &[io::IoSlice<'_>]) -> usize {
     let mut total = 0;
@@ -120,6 +152,19 @@ fn parts_within(max: usize, parts: &[io::IoSlice<'_>]) -> usize {
         total <= max
     };
     parts.iter().take_while(fits).count()
+}
+
+/// Writes at most `max` bytes of parts.
+fn write_parts<S: AsyncWrite>(
+    stream: Pin<&mut S>,
+    context: &mut Context<'_>,
+    parts: &[io::IoSlice<'_>],
+    max: usize,
+) -> Poll<io::Result<usize>> {
+    match parts {
+        [first, ..] if first.len() > max => stream.poll_write(context, &first[..max]),
+        _ => stream.poll_write_vectored(context, &parts[..parts_within(max, parts)]),
+    }
 }
 
 /// Reads at most [`MAX_READ_BYTES`], and returns their number.
@@ -159,9 +204,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ClientStream<S> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        ready!(self.poll_turn(context));
-        let part = &bytes[..bytes.len().min(MAX_WRITE_BYTES)];
-        let written = Pin::new(&mut self.stream).poll_write(context, part);
+        let max = ready!(self.turns.poll_next(context, bytes.len()));
+        let written = Pin::new(&mut self.stream).poll_write(context, &bytes[..max]);
         self.limit(context, written)
     }
 
@@ -170,14 +214,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ClientStream<S> {
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        ready!(self.poll_turn(context));
+        let max = ready!(self.turns.poll_next(context, total_bytes(parts)));
         let stream = Pin::new(&mut self.stream);
-        let written = match parts {
-            [first, ..] if first.len() > MAX_WRITE_BYTES => {
-                stream.poll_write(context, &first[..MAX_WRITE_BYTES])
-            }
-            _ => stream.poll_write_vectored(context, &parts[..parts_within(MAX_WRITE_BYTES, parts)]),
-        };
+        let written = write_parts(stream, context, parts, max);
         self.limit(context, written)
     }
 
@@ -194,9 +233,18 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ClientStream<S> {
     }
 }
 
-/// A decrypted stream, which is read in small parts like a [`ClientStream`]. The encrypted stream below it has the time
-/// limits.
-pub(super) struct DecryptedStream<S>(pub(super) S);
+/// A decrypted stream, which is read in small parts and encrypts large messages with low priority, like a [`ClientStream`].
+/// The encrypted stream below it has the time limits.
+pub(super) struct DecryptedStream<S> {
+    stream: S,
+    turns: WriteTurns,
+}
+
+impl<S> DecryptedStream<S> {
+    pub(super) fn new(stream: S) -> Self {
+        Self { stream, turns: WriteTurns::default() }
+    }
+}
 
 impl<S: AsyncRead + Unpin> AsyncRead for DecryptedStream<S> {
     fn poll_read(
@@ -204,7 +252,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for DecryptedStream<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        poll_read_part(&mut self.0, context, buffer).map_ok(|_| ())
+        poll_read_part(&mut self.stream, context, buffer).map_ok(|_| ())
     }
 }
 
@@ -214,7 +262,10 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for DecryptedStream<S> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(context, bytes)
+        let max = ready!(self.turns.poll_next(context, bytes.len()));
+        let written = Pin::new(&mut self.stream).poll_write(context, &bytes[..max]);
+        self.turns.record(&written);
+        written
     }
 
     fn poll_write_vectored(
@@ -222,19 +273,23 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for DecryptedStream<S> {
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write_vectored(context, parts)
+        let max = ready!(self.turns.poll_next(context, total_bytes(parts)));
+        let stream = Pin::new(&mut self.stream);
+        let written = write_parts(stream, context, parts, max);
+        self.turns.record(&written);
+        written
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.0.is_write_vectored()
+        self.stream.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(context)
+        Pin::new(&mut self.stream).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(context)
+        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
 

@@ -29,6 +29,7 @@ use tokio::time::Instant;
 use crate::metrics::Metrics;
 use crate::transport::http::auth::{RequestAuthenticator, RequestCaller, TokenValidity};
 use crate::transport::http::body::{self, AcceptedTypes, MessageBody, ResponseFormat};
+use crate::transport::http::caller_load::CallerLoad;
 use crate::transport::http::connections::ConnectionHandle;
 use crate::transport::http::failed_tokens::{FAILURE_DELAY, FailedTokens};
 use crate::transport::http::forwarded::TrustedProxies;
@@ -58,6 +59,7 @@ pub(super) struct Endpoint {
     proxies: TrustedProxies,
     metrics: Arc<Metrics>,
     refusals: RefusalLog,
+    load: Arc<CallerLoad>,
     /// The maximum size of a body, in bytes.
     pub(super) max_body: usize,
     /// The interval between keep-alive comments on a silent stream.
@@ -89,6 +91,7 @@ impl Endpoint {
             proxies: TrustedProxies::new(&config.trusted_proxies),
             metrics,
             refusals: RefusalLog::new(ListenerPurpose::Mcp),
+            load: Arc::default(),
             max_body: usize::try_from(config.max_body.as_u64()).unwrap_or(usize::MAX),
             keep_alive: config.keep_alive,
             trace,
@@ -175,7 +178,8 @@ impl Endpoint {
         if let Some(handle) = head.extensions.get::<ConnectionHandle>() {
             handle.authenticate(&caller)?;
         }
-        Ok(RequestCaller { caller, validity: TokenValidity { expires_at, revocation } })
+        let in_progress = self.load.begin(&caller).await;
+        Ok(RequestCaller { caller, validity: TokenValidity { expires_at, revocation }, in_progress })
     }
 
     /// The client's address.
@@ -243,7 +247,7 @@ impl Endpoint {
         if self.websocket && head.method == Method::GET && websocket_upgrade::is_upgrade(&head.headers) {
             return websocket_upgrade::accept(self, head, authenticated, tap);
         }
-        let RequestCaller { caller, validity } = authenticated;
+        let RequestCaller { caller, validity, in_progress: _in_progress } = authenticated;
         match head.method {
             Method::POST => {
                 let AcceptedTypes { format, streaming } = body::check_types(&head.headers)?;

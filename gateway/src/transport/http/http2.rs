@@ -25,6 +25,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Body as _;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
+use moongate_system::background::MovableFuture;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -111,7 +112,8 @@ pub(super) async fn serve(
                 Some(Err(error)) => return Err(error),
                 Some(Ok((request, respond))) => {
                     handle.head_completed();
-                    streams.spawn(serve_stream(request, respond, service.clone(), handle.clone()));
+                    let served = serve_stream(request, respond, service.clone(), handle.clone());
+                    streams.spawn(MovableFuture::new(served));
                 }
             },
             Some(ended) = streams.join_next(), if !streams.is_empty() => {

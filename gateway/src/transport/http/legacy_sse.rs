@@ -46,7 +46,7 @@ impl Endpoint {
         if head.method == Method::OPTIONS {
             return Ok(origin::preflight_response(head, STREAM_METHODS));
         }
-        let RequestCaller { caller, validity } = self.caller(head).await?;
+        let RequestCaller { caller, validity, in_progress: _in_progress } = self.caller(head).await?;
         if head.method != Method::GET {
             return Err(Rejection::Method(STREAM_METHODS));
         }
@@ -73,7 +73,7 @@ impl Endpoint {
         if head.method == Method::OPTIONS {
             return Ok(origin::preflight_response(head, MESSAGES_METHODS));
         }
-        let RequestCaller { caller, validity } = self.caller(head).await?;
+        let RequestCaller { caller, validity, in_progress: _in_progress } = self.caller(head).await?;
         let principal = caller.principal();
         if head.method != Method::POST {
             return Err(Rejection::Method(MESSAGES_METHODS));

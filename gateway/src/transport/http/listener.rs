@@ -19,6 +19,7 @@ use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use moongate_system::background::MovableFuture;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -246,12 +247,13 @@ async fn accept(
                 }
                 let service = service.clone();
                 match tls.as_mut().map(ListenerTls::next) {
-                    None => connections.spawn(async move {
+                    None => connections.spawn(MovableFuture::new(async move {
                         let stream = ClientStream::new(stream, slot.handle());
                         let peer = ConnectionPeer { address: client, identity: None };
                         serve_connection(stream, peer, service, slot).await;
-                    }),
-                    Some(tls) => connections.spawn(serve_tls_connection(stream, tls, client, service, slot)),
+                    })),
+                    Some(tls) => connections
+                        .spawn(MovableFuture::new(serve_tls_connection(stream, tls, client, service, slot))),
                 };
             }
             Err(error) if is_connection_error(&error) => {}
@@ -288,7 +290,7 @@ async fn serve_tls_connection(
         () = slot.evicted() => None,
     };
     let Some(AcceptedTls { stream, identity, is_http2 }) = accepted else { return };
-    let stream = DecryptedStream(stream);
+    let stream = DecryptedStream::new(stream);
     if !is_http2 {
         let peer = ConnectionPeer { address: client, identity };
         return serve_connection(stream, peer, service, slot).await;

@@ -18,13 +18,15 @@ use axum::response::Response;
 use futures_util::future::BoxFuture;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
+use moongate_model::caller::Caller;
 use moongate_protocol::dispatch::NetworkTransport;
 use moongate_protocol::server::StdioConnection;
+use moongate_system::background;
 use tokio::io::split;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::transport::http::auth::RequestCaller;
+use crate::transport::http::auth::{RequestCaller, TokenValidity};
 use crate::transport::http::connections::ConnectionHandle;
 use crate::transport::http::endpoint::Endpoint;
 use crate::transport::http::rejection::Rejection;
@@ -83,7 +85,7 @@ fn words<'h>(headers: &'h HeaderMap, name: &HeaderName) -> impl Iterator<Item = 
 pub(super) fn accept(
     endpoint: &Arc<Endpoint>,
     head: &request::Parts,
-    caller: RequestCaller,
+    RequestCaller { caller, validity, in_progress: _until_accepted }: RequestCaller,
     tap: Tap,
 ) -> Result<Response, Rejection> {
     let headers = &head.headers;
@@ -103,8 +105,14 @@ pub(super) fn accept(
     let accepted = HeaderValue::try_from(accept_value(key.as_bytes()));
     let accepted = accepted.map_err(|_| Rejection::WebSocketHandshake)?;
     handle.begin_streams(); // no more request heads follow
-    let socket =
-        AcceptedWebSocket { endpoint: Arc::clone(endpoint), caller, handle, tap, stop: upgrade.stop.clone() };
+    let socket = AcceptedWebSocket {
+        endpoint: Arc::clone(endpoint),
+        caller,
+        validity,
+        handle,
+        tap,
+        stop: upgrade.stop.clone(),
+    };
     upgrade.set(Box::pin(socket.serve(on_upgrade)));
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
@@ -119,7 +127,8 @@ pub(super) fn accept(
 /// A WebSocket whose handshake was accepted.
 struct AcceptedWebSocket {
     endpoint: Arc<Endpoint>,
-    caller: RequestCaller,
+    caller: Caller,
+    validity: TokenValidity,
     handle: ConnectionHandle,
     tap: Tap,
     stop: CancellationToken,
@@ -129,11 +138,12 @@ impl AcceptedWebSocket {
     /// Serves until the client disconnects, its token or certificate is no longer valid, the connection has been idle, or
     /// the gateway stops.
     async fn serve(self, on_upgrade: OnUpgrade) {
-        let Self { endpoint, caller: RequestCaller { caller, validity }, handle, tap, stop } = self;
+        let Self { endpoint, caller, validity, handle, tap, stop } = self;
         let stream = match on_upgrade.await {
             Ok(stream) => TokioIo::new(stream),
             Err(error) => return tracing::debug!(%error, "a WebSocket ended before it was open"),
         };
+        background::request_return(); // the handshake may have made way for requests of others
         let close = CloseReasonSlot::default();
         let max_message = endpoint.max_body.min(MAX_LINE_BYTES);
         let stream = WebSocketLines::server(stream, max_message, endpoint.keep_alive, close.clone());

@@ -39,6 +39,36 @@ async fn a_future_moves_when_it_asks_and_stays_there() {
 }
 
 #[tokio::test]
+async fn a_future_returns_when_it_requests_it_and_can_move_again() {
+    let places = MovableFuture::new(async {
+        let mut places = Vec::new();
+        for _ in 0..3 {
+            move_to_background(WorkOwner::default()).await;
+            places.push(is_in_background());
+            request_return();
+            tokio::task::yield_now().await;
+            places.push(is_in_background());
+        }
+        places
+    });
+    assert_eq!(places.await, [true, false, true, false, true, false]);
+}
+
+#[tokio::test]
+async fn a_future_within_one_that_has_moved_does_not_take_it_back() {
+    let place = MovableFuture::new(async {
+        move_to_background(WorkOwner::default()).await;
+        MovableFuture::new(async {
+            request_return();
+            tokio::task::yield_now().await;
+        })
+        .await;
+        is_in_background()
+    });
+    assert!(place.await);
+}
+
+#[tokio::test]
 async fn a_future_that_never_asks_stays() {
     let here = thread::current().id();
     let polled_by = MovableFuture::new(async {

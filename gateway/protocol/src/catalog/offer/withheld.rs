@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::uri_form::{comparable_prefix, comparable_uri};
+use crate::uri_form::{comparable_prefix, comparable_uri, possible_readings};
 
 /// URIs that a plugin has, but that aren't offered.
 #[derive(Debug, Default)]
@@ -17,7 +17,8 @@ pub(in crate::catalog) struct WithheldUris {
 
 impl WithheldUris {
     pub(super) fn add_uri(&mut self, uri: &str) {
-        self.uris.insert(comparable_uri(uri));
+        let [without_fragment, _] = possible_readings(uri);
+        self.uris.insert(comparable_uri(without_fragment));
     }
 
     /// Adds every URI that starts with `prefix`.
@@ -28,10 +29,15 @@ impl WithheldUris {
     /// Reports whether `uri` isn't offered. An offered template whose prefix has the length `offered` covers it, and of
     /// several templates the longest prefix counts.
     pub(in crate::catalog) fn covers(&self, uri: &str, offered: Option<usize>) -> bool {
-        let start = comparable_prefix(uri);
         let is_longer = |length: usize| offered.is_none_or(|offered| length > offered);
-        self.uris.contains(&comparable_uri(uri))
-            || self.prefixes.iter().any(|(prefix, length)| is_longer(*length) && start.starts_with(prefix))
+        possible_readings(uri).into_iter().any(|uri| {
+            let start = comparable_prefix(uri);
+            self.uris.contains(&comparable_uri(uri))
+                || self
+                    .prefixes
+                    .iter()
+                    .any(|(prefix, length)| is_longer(*length) && start.starts_with(prefix))
+        })
     }
 }
 

@@ -327,7 +327,7 @@ impl Server {
             }
             Ok(RequestInProgress { started: begun, .. }) => {
                 let finished = finish_request(begun, id.clone(), running, responses);
-                match tokio::spawn(MovableFuture::new(finished)).await {
+                match tokio::spawn(MovableFuture::inherit(session.caller(), finished)).await {
                     Ok(Some(message)) => message,
                     Ok(None) => response(id, RequestAnswer::Error(ProtocolError::cancelled())),
                     Err(_) => response(id, stopping()),

@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::net::{IpAddr, Ipv4Addr};
 
+use moongate_system::background::MovableFuture;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::task::JoinHandle;
 
@@ -104,7 +105,7 @@ async fn streams_with_rare_events_stay_open() {
 #[tokio::test]
 async fn large_responses_give_others_a_turn_after_each_part() {
     let slot = ConnectionLimiter::new(0).acquire(IpAddr::V4(Ipv4Addr::LOCALHOST)).await;
-    for (size, expected) in [(100, 1), (MAX_WRITE_BYTES, 1), (40 * MAX_WRITE_BYTES, 40)] {
+    for (size, expected) in [(100, 1), (MAX_WRITE_BYTES, 1), (40 * MAX_PART_BYTES, 40)] {
         for is_vectored in [false, true] {
             let mut stream = ClientStream::new(tokio::io::sink(), slot.handle());
             let bytes = vec![0; size];
@@ -135,4 +136,42 @@ async fn large_responses_give_others_a_turn_after_each_part() {
             assert!((expected..=2 * expected).contains(&turns), "{size} {is_vectored}: {turns}");
         }
     }
+}
+
+/// Records the size of each write and whether the background pool made it.
+#[derive(Default)]
+struct WriteRecorder(Vec<(usize, bool)>);
+
+impl AsyncWrite for WriteRecorder {
+    fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let is_background = std::thread::current().name().is_some_and(|name| name.starts_with("moongate-bg"));
+        self.0.push((bytes.len(), is_background));
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[tokio::test]
+async fn large_responses_are_written_in_parts_on_the_background_pool() {
+    let slot = ConnectionLimiter::new(0).acquire(IpAddr::V4(Ipv4Addr::LOCALHOST)).await;
+    let mut stream = ClientStream::new(WriteRecorder::default(), slot.handle());
+    let written = MovableFuture::new(async move {
+        for size in [MAX_WRITE_BYTES, MAX_WRITE_BYTES + 2 * MAX_PART_BYTES, 100] {
+            stream.write_all(&vec![0; size]).await.unwrap();
+            tokio::task::yield_now().await;
+        }
+        stream.stream.0
+    });
+    let parts = (MAX_WRITE_BYTES + 2 * MAX_PART_BYTES) / MAX_PART_BYTES;
+    let in_background = vec![(MAX_PART_BYTES, true); parts - 1];
+    let before = [(MAX_WRITE_BYTES, false)];
+    let after = [(MAX_PART_BYTES, false), (100, false)];
+    assert_eq!(written.await, [&before, &in_background[..], &after].concat());
 }

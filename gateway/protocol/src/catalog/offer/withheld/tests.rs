@@ -17,6 +17,8 @@ fn finds_every_spelling_of_a_withheld_uri() {
         "notes://me/x/../my%20diary",
         "notes://me/x/%2E%2e/my%20diary",
         "notes://me%2Fmy%20diary",
+        "notes://me/../../my%20diary",
+        "notes://me/x#/../../my%20diary",
     ] {
         assert!(withheld.covers(spelling, None), "{spelling}");
     }
