@@ -17,8 +17,8 @@ pub(super) fn run(project: &Project, table: &mut ClientTable) -> Result<SuiteOut
     let client = build_client(project)?;
     let server = start_gateway(project, CLIENTS_CONFIG)?;
     let run = ProcessRun::new(client);
-    let run = run.args(["--http", &server.url, "--websocket", &websocket_url(&server)]);
-    let run = run.args(["--unix", &socket_address(project, "plain"), "--stdio"]);
+    let run = run.args(["--http", &server.url, "--unix", &socket_address(project, "plain")]);
+    let run = run.args(["--websocket", &websocket_url(&server), "--stdio"]);
     let run = run.args(stdio_command(project, CLIENTS_CONFIG));
     Ok(SuiteOutcome::Checked(print_log_on_failure(&server, run_script(project, run, table)?)))
 }
