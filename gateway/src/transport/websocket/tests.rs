@@ -1,3 +1,5 @@
+//! Frames as lines and lines as frames, limits, pings, and the end of a connection.
+
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex, split};
