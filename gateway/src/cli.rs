@@ -30,6 +30,7 @@ mod schema_fields;
 mod health;
 mod inspect;
 mod list;
+mod man;
 mod new;
 mod print;
 mod program;
@@ -174,6 +175,8 @@ enum CliCommand {
     Connect(connect::Connect),
     Schema(schema::Schema),
     Completions(completions::Completions),
+    #[command(hide = true)]
+    Man(man::Man),
 }
 
 impl Cli {
@@ -218,7 +221,8 @@ impl Cli {
             | CliCommand::Client(_)
             | CliCommand::Connect(_)
             | CliCommand::Schema(_)
-            | CliCommand::Completions(_) => true,
+            | CliCommand::Completions(_)
+            | CliCommand::Man(_) => true,
         };
         let is_bare = match &self.verb {
             CliCommand::Inspect(inspect) => inspect.is_bare(),
@@ -233,7 +237,8 @@ impl Cli {
             | CliCommand::Client(_)
             | CliCommand::Connect(_)
             | CliCommand::Schema(_)
-            | CliCommand::Completions(_) => false,
+            | CliCommand::Completions(_)
+            | CliCommand::Man(_) => false,
         };
         match (self.common.quiet, self.common.verbose) {
             (true, _) => Verbosity::Quiet,
@@ -284,6 +289,7 @@ impl Cli {
             CliCommand::Connect(connect) => connect.run(&common).await,
             CliCommand::Schema(schema) => schema.run().map_err(CommandError::from),
             CliCommand::Completions(completions) => completions.run().map_err(CommandError::from),
+            CliCommand::Man(man) => man.run().map_err(CommandError::from),
         };
         done.unwrap_or_else(|failure| failure.report(is_json))
     }

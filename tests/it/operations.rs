@@ -9,6 +9,8 @@ mod audit;
 #[cfg(unix)]
 mod cached_lists;
 #[cfg(unix)]
+mod containers;
+#[cfg(unix)]
 mod loading;
 mod log_format;
 #[cfg(target_os = "linux")]

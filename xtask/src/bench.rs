@@ -18,6 +18,7 @@ use crate::report;
 
 mod access;
 mod binaries;
+mod builds;
 mod chart;
 mod config;
 mod fairness;
@@ -45,6 +46,7 @@ const HELP: &str = "\
 Measures the gateway and its peers in one run; prints tables in Markdown, then one line of JSON.
 
 Usage: cargo xtask bench [part…] [options]
+       cargo xtask bench builds FILE [options]
        cargo xtask bench plot FILE
        cargo xtask bench page FILE
        cargo xtask bench goals FILE
@@ -57,6 +59,10 @@ Parts (default: all of them):
   memory          resident memory over very many calls, one in ten hostile; fails if it isn't flat
   reload          the cost of replacing a plugin
   all             all parts
+
+Two builds:
+  builds FILE     the release build next to another gateway, such as the static one of `cargo xtask dist`: calls per
+                  second, memory and starts
 
 From the JSON of a run:
   plot FILE       draw the plots in `docs/plots`
@@ -157,9 +163,30 @@ pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
             report::print(&goals::markdown(&read_figures(file)?));
             return Ok(ExitCode::SUCCESS);
         }
+        [verb, file, options @ ..] if verb == "builds" => {
+            return compare_builds(project, Path::new(file), &parse_options(options)?);
+        }
         _ => {}
     }
     measure_and_print(project, &parse_options(rest)?)
+}
+
+/// Measures the release build next to another gateway, and prints a table and the JSON.
+fn compare_builds(project: &Project, other: &Path, options: &BenchOptions) -> Result<ExitCode> {
+    let binaries = Binaries::of(project, options.build);
+    if options.rebuild == Rebuild::Yes {
+        binaries.build(project)?;
+    }
+    let other = other.canonicalize().with_context(|| format!("can't find `{}`", other.display()))?;
+    let peers = Peers::default();
+    let scratch = config::ScratchDirectory::new(project)?;
+    let config = scratch.echo(&binaries)?;
+    let programs = Programs { binaries: &binaries, peers: &peers, scratch: &scratch, config: &config };
+    let progress = Progress::start(builds::estimate(options.rounds, options.time));
+    let figures = builds::all(programs, &other, options.rounds, options.time, &progress)?;
+    report::print(&builds::markdown(&figures));
+    report::print(&format!("\n{figures}\n"));
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The JSON of a run.

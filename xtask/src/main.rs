@@ -9,6 +9,7 @@ mod bench;
 mod build_plugins;
 mod demo;
 mod deny;
+mod dist;
 mod foreign_plugins;
 mod install;
 mod interop;
@@ -40,6 +41,8 @@ Verbs:
                          oauth, official, conformance
   build-plugins          build all guests and copy them to `plugins/dist/<name>.wasm`; JavaScript and Python guests
                          need npm and Python
+  dist [part…]           write the files of a release: static binary, packages, container image; `dist --help` lists
+                         the parts
   terminal-svg           redraw `docs/terminal.svg`, the terminal in the README, with the built gateway
   tidy                   check file conventions that no compiler checks
   bench [part…]          measure the gateway and its peers (release build), or write `docs/performance.md` from the
@@ -70,7 +73,8 @@ fn run_verb(arguments: &[String]) -> Result<ExitCode> {
         report::print(HELP);
         return Ok(ExitCode::from(2));
     };
-    if rest.iter().any(|word| word == "--help" || word == "-h") && verb != "bench" {
+    if rest.iter().any(|word| word == "--help" || word == "-h") && !["bench", "dist"].contains(&verb.as_str())
+    {
         report::print(HELP);
         return Ok(ExitCode::SUCCESS);
     }
@@ -86,6 +90,7 @@ fn run_verb(arguments: &[String]) -> Result<ExitCode> {
         "interop" => interop::run(&project, rest),
         "terminal-svg" => terminal_svg::run(&project, rest),
         "tidy" => tidy::run(&project, rest),
+        "dist" => dist::run(&project, rest),
         "bench" => bench::run(&project, rest),
         "soak" => soak::run(&project, rest),
         other => bail!("unknown verb `{other}`; see `cargo xtask --help`"),

@@ -10,7 +10,7 @@ use anyhow::Result;
 use crate::project::Project;
 use crate::report::{Report, Tally};
 use crate::run::ProcessRun;
-use crate::{build_plugins, deny, foreign_plugins, interop, tidy};
+use crate::{build_plugins, deny, dist, foreign_plugins, interop, tidy};
 
 /// If all tests together take longer, one of them hangs.
 const TESTS_TIMEOUT: Duration = Duration::from_secs(30 * 60);
@@ -56,6 +56,12 @@ fn run_steps(project: &Project, extent: Extent) -> Report {
         report.step("clippy", || {
             one_check(project.cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
         });
+        report.step("package SDK", || {
+            // A published crate must build without the workspace.
+            let crates = ["package", "-p", "moongate-sdk", "-p", "moongate-sdk-macros", "--allow-dirty"];
+            one_check(project.cargo(&crates))
+        });
+        report.step("MCP bundle", || dist::check_bundle(project));
         report.step("fuzz targets", || one_check(fuzz_targets(project)));
         report.step("docs", || docs(project));
     }

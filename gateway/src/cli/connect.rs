@@ -2,7 +2,8 @@
 //! start processes.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, copy, split};
@@ -98,7 +99,7 @@ async fn connect_socket(path: PathBuf) -> CommandResult {
     let address = format!("{ADDRESS_PREFIX}{}", path.display());
     let unreachable =
         |message: String| CommandError::new(ExitKind::Unreachable).message(&message, Some(SILENCE_HINT));
-    let stream = UnixStream::connect(&path).await.map_err(|error| match error.kind() {
+    let stream = connect_to_socket(&path).await.map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => {
             let message = format!("this user can't connect to {address}: {error}");
             let hint = "connect as the gateway's user, or let systemd pass the socket with another mode";
@@ -126,6 +127,22 @@ async fn connect_websocket(url: &Url, tls: &ClientTlsOptions, common: &CommonOpt
         (Ok(ClosedBy::Gateway), _) => Err(unreachable(format!("the gateway at {url} closed the connection"))),
         (Err(error), _) => Err(unreachable(format!("lost the connection to {url}: {error}"))),
     }
+}
+
+/// The pause before the next try to connect, and the number of tries.
+const RETRY_DELAY: Duration = Duration::from_millis(50);
+const MAX_TRIES: u32 = 40;
+
+/// Connects to a Unix socket. While too many others wait for the gateway, the system refuses connections, so it tries
+/// again.
+pub(super) async fn connect_to_socket(path: &Path) -> io::Result<UnixStream> {
+    for _ in 1..MAX_TRIES {
+        match UnixStream::connect(path).await {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => tokio::time::sleep(RETRY_DELAY).await,
+            connected => return connected,
+        }
+    }
+    UnixStream::connect(path).await
 }
 
 /// Copies in both directions until the gateway closes its side, which it does once everything is answered after the host

@@ -23,12 +23,12 @@ use moongate_model::json::Json;
 use moongate_protocol::catalog::header_arguments;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::net::UnixStream;
 use tokio::time::timeout;
 use url::{Host, Url};
 
 use crate::cli::call::rounds::{RoundInput, RoundResult};
 use crate::cli::client_tls::ClientTlsOptions;
+use crate::cli::connect::connect_to_socket;
 use crate::cli::connection_failure::ConnectionFailure;
 use crate::cli::{configuration, print, version};
 use crate::transport::http::MCP_PATH;
@@ -260,7 +260,7 @@ impl McpClient {
     /// Sends one request over the Unix socket and returns its result.
     async fn request_over_socket(&self, path: &Path, body: &Value) -> Result<Value, McpClientError> {
         let failed = |error: io::Error| self.unreachable(&error);
-        let stream = self.with_timeout(UnixStream::connect(path)).await?.map_err(failed)?;
+        let stream = self.with_timeout(connect_to_socket(path)).await?.map_err(failed)?;
         let (input, mut output) = stream.into_split();
         let request = format!("{body}\n");
         self.with_timeout(output.write_all(request.as_bytes())).await?.map_err(failed)?;

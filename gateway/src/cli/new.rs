@@ -14,7 +14,7 @@ mod name;
 mod sdk;
 
 use name::ProjectName;
-use sdk::SdkSource;
+use sdk::{ReleasedSdk, SdkSource};
 
 /// Create a plugin project in Rust with one tool and its test
 #[derive(Debug, Args)]
@@ -23,7 +23,7 @@ Examples:
   moongate new hello
   moongate new plugins/hello --sdk ~/src/moongate
 
-The SDK isn't published yet. By default, the project uses the SDK in the source code that this gateway was built from.")]
+A released gateway uses the SDK of its release. With a gateway that you built yourself, add `--sdk`.")]
 pub(super) struct New {
     /// Directory to create; its last part is the plugin's name
     #[arg(value_name = "NAME")]
@@ -49,8 +49,8 @@ impl New {
             |message: &str, hint: &str| CommandError::new(ExitKind::Usage).message(message, Some(hint));
         let name =
             ProjectName::of(&self.directory).map_err(|error| usage(&error.to_string(), error.hint()))?;
-        let sdk =
-            SdkSource::find(self.sdk.as_deref()).map_err(|error| usage(&error.to_string(), sdk::SDK_HINT))?;
+        let sdk = SdkSource::find(self.sdk.as_deref(), ReleasedSdk::OWN)
+            .map_err(|error| usage(&error.to_string(), &error.hint()))?;
         let component = component_path(&name, env::var_os("CARGO_TARGET_DIR").map(PathBuf::from));
         let shown = self.directory.display();
         if fs::symlink_metadata(&self.directory).is_ok() && !is_empty(&self.directory) {
@@ -64,7 +64,7 @@ impl New {
         }
         print::stdout(&format!("created `{shown}`: a plugin with the tool `greet` and its test\n"))?;
         if !common.quiet {
-            print::note(&format!("the SDK isn't published yet; the project uses the one in {sdk}"));
+            print::note(&format!("the project uses {sdk}"));
             print::stderr_lines(&next_steps(&self.directory, &component));
         }
         Ok(ExitKind::Success)

@@ -44,6 +44,12 @@ pub const MAX_LINE_BYTES: usize = 10 * 1024 * 1024;
 /// sending without reading, so memory stays bounded; plugins respond "busy" long before.
 const MAX_UNWRITTEN_ANSWERS: usize = 1024;
 
+/// The same for each of many clients, whose small requests aren't counted in `[gateway] memory`.
+const MAX_UNWRITTEN_ANSWERS_OF_CLIENT: usize = 64;
+
+/// The number of lines of a client after which others get their turn.
+const LINES_PER_TURN: usize = 16;
+
 /// The time after which the gateway gives up on a peer that has closed its side and doesn't read pending responses.
 const STALL_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -126,13 +132,13 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let caller = connection.caller();
-    let (counted, read_ahead) = match handle {
-        Some(_) => (CountedAnswers::All, CLIENT_READ_AHEAD_BYTES),
-        None => (CountedAnswers::Large, HOST_READ_AHEAD_BYTES),
+    let (counted, read_ahead, max_unwritten) = match handle {
+        Some(_) => (CountedAnswers::All, CLIENT_READ_AHEAD_BYTES, MAX_UNWRITTEN_ANSWERS_OF_CLIENT),
+        None => (CountedAnswers::Large, HOST_READ_AHEAD_BYTES, MAX_UNWRITTEN_ANSWERS),
     };
     // One slot per permit and one for a notification, so that sending an answer never waits.
     let (sender, receiver) =
-        writer::channel(MAX_UNWRITTEN_ANSWERS + 1, server.unread_responses(), caller.clone(), counted);
+        writer::channel(max_unwritten + 1, server.unread_responses(), caller.clone(), counted);
     let memory = handle.as_ref().map(|_| server.body_memory(caller));
     let notifications = tokio::spawn(send_notifications(Arc::clone(&connection), sender.clone()));
     let mut peer = StdioPeer {
@@ -140,7 +146,7 @@ where
         connection,
         handle,
         memory,
-        permits: Arc::new(Semaphore::new(MAX_UNWRITTEN_ANSWERS)),
+        permits: Arc::new(Semaphore::new(max_unwritten)),
         answers: sender,
         calls: JoinSet::new(),
         written: BytesWritten::default(),
@@ -186,8 +192,13 @@ impl StdioPeer {
         TransportShutdown { stop_accepting: stop, .. }: &TransportShutdown,
     ) -> StdioEnd {
         let written = Arc::clone(&self.written);
+        let mut count = 0_usize;
         loop {
             while let Some(frame) = lines.take() {
+                count = count.wrapping_add(1);
+                if self.handle.is_some() && count.is_multiple_of(LINES_PER_TURN) {
+                    tokio::task::yield_now().await;
+                }
                 let handled = tokio::select! {
                     biased;
                     handled = self.handle(frame) => handled,
@@ -198,8 +209,8 @@ impl StdioPeer {
                 if handled.is_none() {
                     return StdioEnd::Closed;
                 }
+                self.reap();
             }
-            self.reap();
             if let Some(memory) = &mut self.memory
                 && memory.grow_to(lines.incomplete_bytes()).is_err()
             {
@@ -227,6 +238,9 @@ impl StdioPeer {
 
     /// Handles one line. `None` means that responses are no longer written.
     async fn handle(&mut self, frame: LineFrame) -> Option<()> {
+        if frame == LineFrame::Blank {
+            return Some(());
+        }
         let frame = self.counted(frame);
         self.answers.wait_to_read().await;
         if let Some(handle) = &self.handle {
@@ -244,6 +258,7 @@ impl StdioPeer {
                 };
                 if is_large { background::run(self.connection.caller(), handle).await } else { handle() }
             }
+            LineFrame::Blank => LineReply::None,
             LineFrame::Discarded(outline, reason) => {
                 self.tap.discarded(reason);
                 self.server.discarded_line(&self.connection, outline, reason)
@@ -263,7 +278,7 @@ impl StdioPeer {
                 scanner.read(&line);
                 LineFrame::Discarded(scanner.finish(), DiscardReason::NoMemory)
             }
-            LineFrame::Line(_) => frame,
+            LineFrame::Line(_) | LineFrame::Blank => frame,
             LineFrame::Discarded(..) => {
                 memory.release();
                 frame

@@ -35,6 +35,9 @@ pub use socket_file::UnixSocketError;
 /// The start of a Unix socket's address on the command line and in messages.
 pub const ADDRESS_PREFIX: &str = "unix:";
 
+/// The buffer of the system for unread responses, in bytes. Linux doubles it, for its own data.
+const SEND_BUFFER_BYTES: usize = 32 * 1024;
+
 /// The delay after a failed accept, for example when there are no file descriptors left.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
 
@@ -140,7 +143,11 @@ async fn accept(
             () = stop.cancelled() => return None,
             accepted = listener.accept() => accepted,
         };
-        match accepted.and_then(|(stream, _)| Ok((stream.peer_cred()?.uid(), stream))) {
+        let usable = |(stream, _): (UnixStream, _)| {
+            socket2::SockRef::from(&stream).set_send_buffer_size(SEND_BUFFER_BYTES)?;
+            Ok((stream.peer_cred()?.uid(), stream))
+        };
+        match accepted.and_then(usable) {
             Ok((uid, stream)) => return Some((stream, LocalUser::new(uid))),
             Err(error) => {
                 if let Some(failed) = failures.record(Instant::now(), 1) {

@@ -1,5 +1,10 @@
 //! Operating system services for the host and the gateway.
 
+#[cfg(not(unix))]
+compile_error!(
+    "the gateway runs on Unix systems only; on Windows, build it in WSL 2 (the SDK builds on Windows)"
+);
+
 // Threads of the lowest priority, for long work.
 pub mod background;
 // A limit on blocking work that can hang.

@@ -125,6 +125,28 @@ fn prints_the_schema_of_the_repository() {
 }
 
 #[test]
+fn writes_a_man_page_for_every_command() {
+    let workspace = Workspace::new("");
+    let output = workspace.run(&["man", "pages/man1"]);
+    assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+    let page = |name: &str| {
+        let path = workspace.path().join("pages/man1").join(name);
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{name}: {error}"))
+    };
+    let help = utf8(&workspace.run(&["--help"]).stdout);
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let commands = commands.take_while(|line| !line.is_empty()).filter_map(|line| line.strip_prefix("  "));
+    let mut count = 0;
+    for verb in commands.filter(|line| !line.starts_with(' ')).filter_map(|line| line.split(' ').next()) {
+        let text = page(&format!("moongate-{verb}.1"));
+        assert!(text.contains("Examples:") && text.contains(".SH OPTIONS"), "{verb}: {text}");
+        count += 1;
+    }
+    assert!(count > 8, "{help}");
+    assert!(page("moongate.1").contains("Exit codes:"), "{}", page("moongate.1"));
+}
+
+#[test]
 fn prints_completions_for_every_shell() {
     let workspace = Workspace::new("");
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {

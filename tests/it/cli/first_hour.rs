@@ -41,7 +41,7 @@ fn cargo(project: &Path, words: &[&str]) -> Output {
 
 /// A new project with the repository's dependency versions, so that nothing is downloaded.
 fn new_project(workspace: &Workspace, name: &str) -> PathBuf {
-    let output = workspace.run(&["new", name]);
+    let output = workspace.run(&["new", name, "--sdk", project_root().to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let project = workspace.path().join(name);
     fs::copy(project_root().join("Cargo.lock"), project.join("Cargo.lock")).unwrap();
@@ -76,11 +76,11 @@ fn a_new_plugin_passes_its_tests_and_serves() {
 #[test]
 fn new_prints_next_steps_and_the_sdk_source() {
     let workspace = Workspace::new("");
-    let output = workspace.run(&["new", "hello"]);
+    let output = workspace.run(&["new", "hello", "--sdk", project_root().to_str().unwrap()]);
     let out = utf8(&output.stdout);
     let err = utf8(&output.stderr);
     assert_eq!(out, "created `hello`: a plugin with the tool `greet` and its test\n");
-    assert!(err.contains("the SDK isn't published yet") && err.contains("plugin-sdk"), "{err}");
+    assert!(err.contains("the project uses the SDK in `") && err.contains("plugin-sdk`"), "{err}");
     let next: Vec<&str> = err.lines().skip_while(|line| *line != "next:").skip(1).map(str::trim).collect();
     assert_eq!(next.len(), 2, "{err}");
     assert_eq!(next[0], "cd hello && cargo test");
@@ -94,7 +94,8 @@ fn new_prints_next_steps_and_the_sdk_source() {
 #[test]
 fn new_respects_cargo_target_dir() {
     let workspace = Workspace::new("");
-    let output = workspace.command(&["new", "hello"]).env("CARGO_TARGET_DIR", "/all built").output().unwrap();
+    let words = ["new", "hello", "--sdk", "https://git.example/moongate"];
+    let output = workspace.command(&words).env("CARGO_TARGET_DIR", "/all built").output().unwrap();
     let err = utf8(&output.stderr);
     let project = workspace.path().join("hello");
     assert!(err.contains("--plugin '/all built/wasm32-wasip2/release/hello.wasm' greet"), "{err}");
@@ -109,10 +110,11 @@ fn new_overwrites_nothing_and_suggests_an_alternative() {
     let workspace = Workspace::new("");
     workspace.write("taken/precious", "x");
     for (words, what) in [
-        (&["new", "taken"][..], "already exists"),
+        (&["new", "taken", "--sdk", "https://git.example/m"][..], "already exists"),
         (&["new", "gateway.toml"], "invalid plugin name"),
         (&["new", "match"], "reserved in Rust"),
         (&["new", "fine", "--sdk", "nowhere"], "no `moongate-sdk` in `nowhere`"),
+        (&["new", "fine"], "isn't a release"),
     ] {
         let output = workspace.run(words);
         let err = utf8(&output.stderr);

@@ -150,7 +150,7 @@ fn every_json_block_is_valid() {
 #[test]
 fn readme_plugin_matches_the_output_of_new() {
     let workspace = Workspace::new("");
-    let output = workspace.run(&["new", "hello"]);
+    let output = workspace.run(&["new", "hello", "--sdk", project_root().to_str().unwrap()]);
     assert!(output.status.success(), "{output:?}");
     let made = fs::read_to_string(workspace.path().join("hello/src/lib.rs")).unwrap();
     let blocks = Page::read("README.md").blocks("rust");

@@ -133,7 +133,7 @@ fn every_command_writes_only_json_lines_to_stderr() {
         (&workspace, &["inspect", "time"], 0),
         (&workspace, &["inspect", "nobody"], 2),
         (&workspace, &["client", "cursor"], 0),
-        (&workspace, &["new", "fresh"], 0),
+        (&workspace, &["new", "fresh", "--sdk", "https://git.example/m"], 0),
         (&workspace, &["health"], 4),
         (&workspace, &["reload", "--admin", "127.0.0.1:1"], 4),
         (&workspace, &["serve", "--admin", "0.0.0.0:0"], 78),
@@ -155,7 +155,7 @@ fn every_command_writes_only_json_lines_to_stderr() {
                 "{words:?}: {stderr}"
             );
         };
-        if !words.is_empty() && words != ["new", "fresh"] {
+        if !words.is_empty() && words.first() != Some(&"new") {
             run(workspace.command(&[words, &["--log-format", "json"]].concat()));
         }
         let mut command = workspace.command(words);

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::net::UnixDatagram;
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use moongate_tests::{Http, Workspace, gateway_binary, project_root, send_signal};
@@ -189,4 +191,63 @@ fn drop_in_makes_newer_systemd_wait_for_reloads() {
     let settings: Vec<_> =
         drop_in.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
     assert_eq!(settings, ["[Service]", "Type=notify-reload", "ExecReload="]);
+}
+
+/// Runs `systemd-analyze` if it is installed, as it is wherever the units can be used.
+fn systemd_analyze(words: &[&str], directory: &Path) -> Option<Output> {
+    let mut command = Command::new("systemd-analyze");
+    match command.args(words).current_dir(directory).output() {
+        Ok(output) => Some(output),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => panic!("systemd-analyze: {error}"),
+    }
+}
+
+/// The units as they are installed, with the path of the built gateway.
+fn installed_units() -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    for unit in ["moongate.service", "moongate.socket"] {
+        let text = fs::read_to_string(project_root().join("contrib/systemd").join(unit)).unwrap();
+        let text = text.replace("/usr/local/bin/moongate", gateway_binary().to_str().unwrap());
+        fs::write(directory.path().join(unit), text).unwrap();
+    }
+    directory
+}
+
+#[track_caller]
+fn verify_units(directory: &Path) {
+    let words = ["verify", "--man=no", "./moongate.service", "./moongate.socket"];
+    if let Some(output) = systemd_analyze(&words, directory) {
+        assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    }
+}
+
+#[test]
+fn systemd_accepts_the_units() {
+    let directory = installed_units();
+    verify_units(directory.path());
+    // The exposure is 1.5 of 10. A higher one means that a restriction was lost.
+    let words = ["security", "--offline=true", "--threshold=20", "--no-pager", "./moongate.service"];
+    if let Some(output) = systemd_analyze(&words, directory.path()) {
+        assert!(output.status.success(), "{output:?}");
+    }
+}
+
+/// The drop-ins on the page are valid, and change only settings that the unit has or that grant something.
+#[test]
+fn systemd_accepts_the_documented_drop_ins() {
+    let page = fs::read_to_string(project_root().join("docs/operations.md")).unwrap();
+    let drop_ins: Vec<&str> = page
+        .split("```ini\n")
+        .skip(1)
+        .filter_map(|rest| rest.split_once("```").map(|(text, _)| text))
+        .collect();
+    assert!(drop_ins.len() >= 3, "{drop_ins:?}");
+    for drop_in in drop_ins {
+        let directory = installed_units();
+        let own = directory.path().join("moongate.service.d");
+        fs::create_dir(&own).unwrap();
+        fs::write(own.join("override.conf"), drop_in).unwrap();
+        verify_units(directory.path());
+    }
 }

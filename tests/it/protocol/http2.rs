@@ -288,6 +288,34 @@ fn heads_over_http_2_have_a_limit() {
     });
 }
 
+/// A short header that was sent before arrives as one byte, but takes a hundred in memory.
+#[test]
+fn many_short_headers_over_http_2_count_with_what_they_take() {
+    let authority = TestAuthority::new();
+    let (_workspace, http) = start(&authority, TOKENS);
+    runtime().block_on(async {
+        let mut connection = Connection::open(&http, &authority, &Builder::new()).await;
+        let uri = "https://localhost/mcp";
+        for (count, status) in [(90, 401), (120, 431)] {
+            let headers = vec![("x", "y"); count];
+            let answer = read(connection.send(Method::GET, uri, &headers, "").await).await;
+            assert_eq!(answer.0, status, "{count}");
+        }
+        // Wrong tokens are answered after a second, so the streams are open at the same time.
+        let mut headers = vec![("x", "y"); 90];
+        headers.push(("authorization", "Bearer wrong"));
+        let mut answers = Vec::new();
+        for _ in 0..40 {
+            answers.push(connection.send(Method::GET, uri, &headers, "").await);
+        }
+        let mut refused = 0;
+        for answer in answers {
+            refused += usize::from(read(answer).await.0 == 503);
+        }
+        assert!(refused >= 20, "{refused} streams were refused");
+    });
+}
+
 /// The connection reads everything that arrives, so only the stream's window shows that its response isn't read.
 #[test]
 fn a_stalled_stream_is_reset_and_others_continue() {

@@ -1,13 +1,15 @@
 //! The Unix socket: sessions of several clients, who can connect, and what becomes of the file.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::Shutdown;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
 
-use moongate_tests::{Http, Stdio, Workspace, send_signal, stateless_request, text, wait_until};
+use moongate_tests::{Http, Stdio, Workspace, peak_memory, send_signal, stateless_request, text, wait_until};
 use serde_json::{Value, json};
 
 use super::roles::{EVERYTHING, names, replace_in_config};
@@ -207,4 +209,45 @@ fn broken_and_oversized_lines_leave_the_connection_usable() {
     let mut rest = String::new();
     reader.read_to_string(&mut rest).unwrap();
     assert_eq!(rest, "");
+}
+
+/// Small requests aren't counted in the memory for requests, so their number is limited for each connection.
+#[test]
+fn pipelined_small_calls_take_little_memory() {
+    const CONNECTIONS: usize = 40;
+    const CALLS: usize = 3_000;
+    let workspace = Workspace::new(&format!("{SOCKET}[plugins.zoo]\nsource = \"@zoo@\"\n"));
+    let http = Http::start(&workspace);
+    let call = stateless_request(7, "tools/call", json!({ "name": "zoo_sleep_forever", "arguments": {} }));
+    let calls = format!("{call}\n").repeat(CALLS);
+    // The first instances take most of the memory.
+    let first = exchange(
+        &workspace,
+        &stateless_request(7, "tools/call", json!({ "name": "zoo_echo", "arguments": { "text": "first" } })),
+    );
+    assert_eq!(text(&first), "first");
+    let before = peak_memory(http.pid());
+    let clients: Vec<_> = (0..CONNECTIONS)
+        .map(|_| {
+            let (mut stream, calls) = (UnixStream::connect(socket_path(&workspace)).unwrap(), calls.clone());
+            let mut answers = stream.try_clone().unwrap();
+            stream.set_write_timeout(Some(Duration::from_secs(2))).unwrap();
+            let reader = thread::spawn(move || drop(io::copy(&mut answers, &mut io::sink())));
+            let writer = thread::spawn(move || {
+                let _ = stream.write_all(calls.as_bytes()); // it waits once enough calls run
+                let _ = stream.shutdown(Shutdown::Both);
+            });
+            [reader, writer]
+        })
+        .collect();
+    for thread in clients.into_iter().flatten() {
+        thread.join().unwrap();
+    }
+    let grown = peak_memory(http.pid()) - before;
+    assert!(grown < 64 << 20, "{} MiB", grown >> 20);
+    let after = exchange(
+        &workspace,
+        &stateless_request(7, "tools/call", json!({ "name": "zoo_echo", "arguments": { "text": "after" } })),
+    );
+    assert_eq!(text(&after), "after");
 }

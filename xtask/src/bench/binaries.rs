@@ -35,7 +35,7 @@ impl BuildProfile {
 }
 
 /// The paths of the built programs.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Binaries {
     build: BuildProfile,
     pub(super) gateway: PathBuf,
@@ -66,6 +66,11 @@ impl Binaries {
             load: exe(&peers, "load"),
             dist: project.dist(),
         }
+    }
+
+    /// The same programs with another gateway.
+    pub(super) fn with_gateway(&self, gateway: &Path) -> Self {
+        Self { gateway: gateway.to_owned(), ..self.clone() }
     }
 
     /// Builds all programs.

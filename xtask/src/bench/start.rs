@@ -35,7 +35,7 @@ const RUST_PLUGINS: [&str; 5] = ["fetch", "filesystem", "memory", "sequential-th
 const PYTHON_PLUGIN: &str = "statistics";
 
 /// A server to start.
-struct StartCase {
+pub(super) struct StartCase {
     name: String,
     /// The number of plugins, for the gateway.
     plugins: Option<usize>,
@@ -47,7 +47,8 @@ struct StartCase {
 }
 
 impl StartCase {
-    fn measure(&mut self, binaries: &Binaries, starts: usize) -> Result<()> {
+    /// Adds a round.
+    pub(super) fn measure(&mut self, binaries: &Binaries, starts: usize) -> Result<()> {
         let mut command = Command::new(&binaries.load);
         command.args(["cold", "--runs", &starts.to_string(), "--patience", "300"]);
         command.args(["--tool", &self.tool, "--tools", &self.tools.to_string(), "--"]);
@@ -62,7 +63,13 @@ impl StartCase {
         }
     }
 
-    fn entry(&self) -> Value {
+    /// The name in the tables.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The medians of all rounds.
+    pub(super) fn entry(&self) -> Value {
         let middle = |key: &str| median(self.rounds.iter().filter_map(|one| one[key].as_f64()).collect());
         let ms = |key: &str| middle(key).map(|us| us / 1e3);
         json!({
@@ -135,7 +142,12 @@ fn cached_cases(programs: Programs<'_>) -> Result<Vec<StartCase>> {
 }
 
 /// The start of a gateway. Its tools are listed beforehand, which also compiles its plugins.
-fn own_case(binaries: &Binaries, name: String, plugins: usize, config: &Path) -> Result<StartCase> {
+pub(super) fn own_case(
+    binaries: &Binaries,
+    name: String,
+    plugins: usize,
+    config: &Path,
+) -> Result<StartCase> {
     let tools = compiled_tools(binaries, config)?;
     Ok(StartCase {
         name,
@@ -148,9 +160,7 @@ fn own_case(binaries: &Binaries, name: String, plugins: usize, config: &Path) ->
 }
 
 fn first_cases(binaries: &Binaries, scratch: &ScratchDirectory) -> Result<Vec<StartCase>> {
-    let count = RUST_PLUGINS.len();
-    let config = scratch.first_start(binaries, "rust", &RUST_PLUGINS)?;
-    let mut cases = vec![own_case(binaries, format!("{count} Rust plugins, empty cache"), count, &config)?];
+    let mut cases = vec![first_rust_case(binaries, scratch)?];
     if binaries.dist.join(format!("{PYTHON_PLUGIN}.wasm")).is_file() {
         let config = scratch.first_start(binaries, "python", &[PYTHON_PLUGIN])?;
         cases.push(own_case(binaries, "1 Python plugin, empty cache".to_owned(), 1, &config)?);
@@ -158,6 +168,13 @@ fn first_cases(binaries: &Binaries, scratch: &ScratchDirectory) -> Result<Vec<St
         report::note("left out: the first start of a Python plugin: it isn't built");
     }
     Ok(cases)
+}
+
+/// A start with the Rust plugins. Clear the cache before each measurement.
+pub(super) fn first_rust_case(binaries: &Binaries, scratch: &ScratchDirectory) -> Result<StartCase> {
+    let count = RUST_PLUGINS.len();
+    let config = scratch.first_start(binaries, "rust", &RUST_PLUGINS)?;
+    own_case(binaries, format!("{count} Rust plugins, empty cache"), count, &config)
 }
 
 /// The duration of all starts.

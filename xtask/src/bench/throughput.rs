@@ -125,7 +125,14 @@ pub(super) fn estimate(rounds: usize, time: Duration) -> Duration {
     rounds as u32 * (starts + (http + stdio) as u32 * (time + LOAD_OVERHEAD))
 }
 
-fn generator(binaries: &Binaries, verb: &str, subject: Subject, load: Load, time: Duration) -> Command {
+/// The load generator with the options of a load.
+pub(super) fn generator(
+    binaries: &Binaries,
+    verb: &str,
+    subject: Subject,
+    load: Load,
+    time: Duration,
+) -> Command {
     let width = match load.transport {
         Transport::Http => "--connections",
         Transport::Stdio => "--window",

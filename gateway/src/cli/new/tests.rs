@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::name::{ProjectName, ProjectNameError};
-use super::sdk::{SdkError, SdkSource};
+use super::sdk::{ReleasedSdk, SdkError, SdkSource};
 use super::{TEMPLATE_FILES, component_path, fill};
 
 fn name(directory: &str) -> Result<ProjectName, ProjectNameError> {
@@ -35,23 +35,43 @@ fn refuses_names_that_cargo_rust_or_the_gateway_refuse() {
 
 #[test]
 fn finds_the_sdk_by_its_directory_or_that_of_all_sources() {
-    let own = SdkSource::find(None).unwrap();
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let named = |path: &Path| SdkSource::find(Some(path.to_str().unwrap()), ReleasedSdk::default());
+    let own = named(sources).unwrap();
     let SdkSource::Directory(directory) = &own else { panic!("{own:?}") };
     assert!(directory.ends_with("plugin-sdk") && directory.is_absolute(), "{directory:?}");
-    let named = |path: &Path| SdkSource::find(Some(path.to_str().unwrap()));
     assert_eq!(named(directory).unwrap(), own);
-    assert_eq!(named(directory.parent().unwrap()).unwrap(), own);
     assert!(matches!(named(&directory.join("src")).unwrap_err(), SdkError::NotFound(_)));
-    assert_eq!(
-        SdkSource::find(Some("https://git.example/m")).unwrap().dependency(),
-        r#"{ git = "https://git.example/m" }"#
-    );
+    let url = SdkSource::find(Some("https://git.example/m"), ReleasedSdk::default()).unwrap();
+    assert_eq!(url.dependency(), r#"{ git = "https://git.example/m" }"#);
+}
+
+#[test]
+fn a_release_uses_its_own_sdk_and_a_build_from_source_asks() {
+    let repository = ReleasedSdk {
+        repository: Some("https://git.example/m"),
+        revision: Some("0123abc"),
+        ..ReleasedSdk::default()
+    };
+    let find = |released| SdkSource::find(None, released);
+    let dependency = |released| find(released).unwrap().dependency();
+    assert_eq!(dependency(repository), r#"{ git = "https://git.example/m", rev = "0123abc" }"#);
+    assert_eq!(dependency(ReleasedSdk { version: Some("0.1.0"), ..repository }), r#""0.1.0""#);
+    for unknown in [ReleasedSdk::default(), ReleasedSdk { revision: None, ..repository }] {
+        let error = find(unknown).unwrap_err();
+        assert_eq!(error, SdkError::NotReleased);
+        assert!(
+            error.hint().contains("add `--sdk /") && error.hint().contains("plugin-sdk"),
+            "{}",
+            error.hint()
+        );
+    }
 }
 
 #[test]
 fn fills_in_all_placeholders() {
     let name = name("word-count").unwrap();
-    let sdk = SdkSource::find(None).unwrap();
+    let sdk = SdkSource::Version("0.1.0");
     for (file, text) in TEMPLATE_FILES {
         let filled = fill(text, &name, &sdk, &component_path(&name, None));
         assert!(!filled.contains('@'), "{file}: {filled}");

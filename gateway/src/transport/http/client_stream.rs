@@ -28,6 +28,10 @@ const MIN_BYTES_PER_SECOND: u32 = 16 * 1024;
 /// connection keeps up to 128 KiB. With this, it keeps at most 32 KiB.
 const MAX_READ_BYTES: usize = 8 * 1024;
 
+/// The number of bytes after which others get their turn: they can be hundreds of small requests, or thousands of frames of
+/// HTTP/2.
+const MAX_READ_TURN_BYTES: usize = 32 * 1024;
+
 /// The size above which a message is written in parts.
 const MAX_WRITE_BYTES: usize = 128 * 1024;
 
@@ -42,6 +46,7 @@ pub(in crate::transport) struct ClientStream<S> {
     unread: UnreadTime,
     /// Set while a write waits for the client.
     timeout: Option<Pin<Box<Sleep>>>,
+    read_turn: ReadTurn,
     turns: WriteTurns,
 }
 
@@ -83,7 +88,14 @@ impl UnreadTime {
 
 impl<S> ClientStream<S> {
     pub(in crate::transport) fn new(stream: S, handle: ConnectionHandle) -> Self {
-        Self { stream, handle, unread: UnreadTime::new(), timeout: None, turns: WriteTurns::default() }
+        Self {
+            stream,
+            handle,
+            unread: UnreadTime::new(),
+            timeout: None,
+            read_turn: ReadTurn::default(),
+            turns: WriteTurns::default(),
+        }
     }
 
     /// Limits the time for which writes return `Pending`.
@@ -167,6 +179,31 @@ fn write_parts<S: AsyncWrite>(
     }
 }
 
+/// The bytes that were read since others had their turn.
+#[derive(Debug, Default)]
+struct ReadTurn(usize);
+
+impl ReadTurn {
+    fn poll_read<S: AsyncRead + Unpin>(
+        &mut self,
+        stream: &mut S,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<usize>> {
+        if self.0 >= MAX_READ_TURN_BYTES {
+            self.0 = 0;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let received = poll_read_part(stream, context, buffer);
+        match received {
+            Poll::Ready(Ok(bytes)) => self.0 += bytes,
+            Poll::Ready(Err(_)) | Poll::Pending => self.0 = 0,
+        }
+        received
+    }
+}
+
 /// Reads at most [`MAX_READ_BYTES`], and returns their number.
 fn poll_read_part<S: AsyncRead + Unpin>(
     stream: &mut S,
@@ -192,8 +229,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for ClientStream<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let received = ready!(poll_read_part(&mut self.stream, context, buffer))?;
-        self.handle.received(received);
+        let Self { stream, read_turn, handle, .. } = &mut *self;
+        let received = ready!(read_turn.poll_read(stream, context, buffer))?;
+        handle.received(received);
         Poll::Ready(Ok(()))
     }
 }
@@ -237,12 +275,13 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ClientStream<S> {
 /// The encrypted stream below it has the time limits.
 pub(super) struct DecryptedStream<S> {
     stream: S,
+    read_turn: ReadTurn,
     turns: WriteTurns,
 }
 
 impl<S> DecryptedStream<S> {
     pub(super) fn new(stream: S) -> Self {
-        Self { stream, turns: WriteTurns::default() }
+        Self { stream, read_turn: ReadTurn::default(), turns: WriteTurns::default() }
     }
 }
 
@@ -252,7 +291,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for DecryptedStream<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        poll_read_part(&mut self.stream, context, buffer).map_ok(|_| ())
+        let Self { stream, read_turn, .. } = &mut *self;
+        read_turn.poll_read(stream, context, buffer).map_ok(|_| ())
     }
 }
 

@@ -36,6 +36,10 @@ const MIN_UNAUTHENTICATED_TIME: Duration = Duration::from_millis(50);
 /// request, in bytes. It is that of the head of a connection of HTTP/1.1.
 const MAX_UNAUTHENTICATED_HEAD_BYTES: usize = 64 * 1024;
 
+/// The maximum size of all that a connection of HTTP/2 receives before its first authenticated request, in bytes. Frames
+/// that belong to no request cost work, too.
+const MAX_UNAUTHENTICATED_BYTES: usize = 256 * 1024;
+
 /// The minimum number of connections, whatever the configuration says: each kind needs some.
 pub(super) const MIN_CONNECTIONS: usize = 16;
 
@@ -83,6 +87,10 @@ struct ConnectionState {
     /// The time of the last activity: a request head arrived, an answer was ready, or a part of it was sent.
     last_activity: Instant,
     head: RequestHead,
+    /// True if bytes arrived after the last complete request head.
+    has_received: bool,
+    /// The bytes that arrived before the first authenticated request.
+    unauthenticated_bytes: usize,
     /// The streams of a connection of HTTP/2, of which a WebSocket has none. `None` for HTTP/1.1.
     streams: Option<OpenStreams>,
 }
@@ -318,6 +326,8 @@ impl Connections {
                 active_requests: 0,
                 last_activity: now,
                 head,
+                has_received: false,
+                unauthenticated_bytes: 0,
                 streams: None,
             }),
             evicted: CancellationToken::new(),
@@ -452,6 +462,16 @@ impl ConnectionHandle {
     /// Records that bytes arrived. They count towards the next request head if it isn't complete.
     pub(super) fn received(&self, bytes: usize) {
         let mut state = self.connection.state();
+        state.has_received = true;
+        if state.streams.is_some() && matches!(state.place, ConnectionPlace::Unauthenticated(_)) {
+            state.unauthenticated_bytes += bytes;
+            if state.unauthenticated_bytes > MAX_UNAUTHENTICATED_BYTES {
+                drop(state);
+                let mut connections = self.limiter.lock();
+                self.limiter.evict(&mut connections, &self.connection);
+                return;
+            }
+        }
         let RequestHead::Incomplete(before) = state.head else { return };
         if self.connection.evicted.is_cancelled() {
             return;
@@ -465,11 +485,12 @@ impl ConnectionHandle {
         }
     }
 
-    /// Records that a request head is complete.
-    pub(in crate::transport) fn head_completed(&self) {
+    /// Records that a request head is complete. True if it had arrived together with the one before.
+    pub(in crate::transport) fn head_completed(&self) -> bool {
         let mut state = self.connection.state();
         state.last_activity = Instant::now();
         self.limiter.end_head(&mut state);
+        !std::mem::replace(&mut state.has_received, false)
     }
 
     /// Records that a request was handled, so the next bytes are those of a head.

@@ -44,6 +44,14 @@ const MAX_STREAMS: u32 = 100;
 /// The maximum size of a request head, in bytes.
 const MAX_HEAD_BYTES: u32 = 16 * 1024;
 
+/// The maximum number of headers, the same as in HTTP/1.1.
+const MAX_HEADERS: usize = 100;
+
+/// The approximate size of a stream's state and of a header's, in bytes. A short header that the client has sent before
+/// arrives as one byte.
+const STREAM_BYTES: usize = 4 * 1024;
+const HEADER_BYTES: usize = 128;
+
 /// The maximum size of unread request bodies, for a stream and for a connection, in bytes. It is the smallest that
 /// every client supports.
 const WINDOW_BYTES: u32 = 64 * 1024 - 1;
@@ -188,11 +196,13 @@ async fn serve_stream(
     let bytes = head.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum::<usize>();
     let bytes = bytes + head.uri.path().len() + head.uri.query().map_or(0, str::len);
     // A client doesn't need that many requests before the first one is authenticated.
-    let Ok(handle) = handle.open_stream(bytes) else {
+    let Ok(handle) = handle.open_stream(STREAM_BYTES + HEADER_BYTES * head.headers.len() + bytes) else {
         let busy = (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "1")]).into_response();
         return send(busy, is_head, respond, &handle).await;
     };
-    let response = if head.method == Method::CONNECT {
+    let response = if head.headers.len() > MAX_HEADERS {
+        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE.into_response()
+    } else if head.method == Method::CONNECT {
         StatusCode::METHOD_NOT_ALLOWED.into_response()
     } else {
         name_host(&mut head.headers, &head.uri);

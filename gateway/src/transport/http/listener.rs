@@ -13,7 +13,6 @@ use axum::Router;
 use axum::extract::ConnectInfo;
 use axum::http::HeaderValue;
 use axum::http::header::CONNECTION;
-use futures_util::FutureExt as _;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
@@ -318,7 +317,7 @@ async fn serve_connection(
     let upgrade = ConnectionUpgrade::new(stop.clone());
     let upgraded = upgrade.clone();
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
-        handle.head_completed();
+        let is_pipelined = handle.head_completed();
         let handle = handle.clone();
         let is_large = head_bytes(&request) > MAX_KEPT_HEAD_BYTES;
         request.extensions_mut().insert(handle.clone());
@@ -327,13 +326,18 @@ async fn serve_connection(
         if let Some(identity) = &peer.identity {
             request.extensions_mut().insert(identity.clone());
         }
-        router.call(request).map(move |mut response| {
+        let answer = router.call(request);
+        async move {
+            if is_pipelined {
+                tokio::task::yield_now().await; // else a client with many requests is served many times in a row
+            }
+            let mut response = answer.await;
             handle.await_head();
             if is_large && let Ok(response) = &mut response {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
             response
-        })
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -24,6 +24,8 @@ pub(super) const CLIENT_READ_AHEAD_BYTES: usize = READ_BYTES;
 pub(super) enum LineFrame {
     /// A line that isn't blank, without its line ending.
     Line(BytesMut),
+    /// A blank line.
+    Blank,
     /// A line that was discarded except for its outline.
     Discarded(MessageOutline, DiscardReason),
 }
@@ -60,19 +62,15 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
 
     /// The next complete line.
     pub(super) fn take(&mut self) -> Option<LineFrame> {
-        loop {
-            let end = memchr::memchr(b'\n', &self.buffer[self.searched..]);
-            let Some(end) = end.map(|at| at + self.searched) else { return self.rest() };
-            let mut line = self.buffer.split_to(end + 1);
-            self.searched = 0;
-            line.truncate(end);
-            if line.len() > self.read_ahead {
-                self.buffer = BytesMut::from(&self.buffer[..]); // else it keeps the memory of the line
-            }
-            if let Some(frame) = self.frame(line) {
-                return Some(frame);
-            }
+        let end = memchr::memchr(b'\n', &self.buffer[self.searched..]);
+        let Some(end) = end.map(|at| at + self.searched) else { return self.rest() };
+        let mut line = self.buffer.split_to(end + 1);
+        self.searched = 0;
+        line.truncate(end);
+        if line.len() > self.read_ahead {
+            self.buffer = BytesMut::from(&self.buffer[..]); // else it keeps the memory of the line
         }
+        Some(self.frame(line))
     }
 
     /// Reads more. `false` means that the input has ended and the last line was returned.
@@ -109,7 +107,8 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         if self.has_ended {
             self.searched = 0;
             let line = self.buffer.split();
-            return self.frame(line);
+            let is_line = !line.is_empty() || self.discarding.is_some();
+            return is_line.then(|| self.frame(line));
         }
         if self.discarding.is_some() || self.buffer.len() > self.max + 1 {
             self.discard(DiscardReason::TooLong { limit: self.max });
@@ -136,7 +135,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 
     /// Handles a whole line, or the rest of one that is discarded.
-    fn frame(&mut self, mut line: BytesMut) -> Option<LineFrame> {
+    fn frame(&mut self, mut line: BytesMut) -> LineFrame {
         if line.last() == Some(&b'\r') {
             line.truncate(line.len() - 1);
         }
@@ -145,9 +144,9 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             let too_long = DiscardReason::TooLong { limit: self.max };
             let (mut scanner, reason) = discarding.unwrap_or_else(|| (MessageScanner::default(), too_long));
             scanner.read(&line);
-            return Some(LineFrame::Discarded(scanner.finish(), reason));
+            return LineFrame::Discarded(scanner.finish(), reason);
         }
-        (!line.trim_ascii().is_empty()).then_some(LineFrame::Line(line))
+        if line.trim_ascii().is_empty() { LineFrame::Blank } else { LineFrame::Line(line) }
     }
 }
 

@@ -15,8 +15,9 @@ use socket2::{Domain, SockAddr, Socket, Type};
 use tokio::net::UnixListener;
 use tokio::time::{Instant, sleep};
 
-/// The maximum number of connections that wait to be accepted.
-const BACKLOG: i32 = 128;
+/// The maximum number of connections that wait to be accepted. With more, connecting fails. Linux allows this many by
+/// default.
+const BACKLOG: i32 = 4096;
 
 /// The permissions of the socket: its owner can connect.
 const SOCKET_MODE: u32 = 0o600;

@@ -95,7 +95,7 @@ impl Session {
         let mut last = (String::new(), true);
         for command in line.split(" && ") {
             assert!(last.1, "{place} failed before `{command}`:\n{}", last.0);
-            let words = words(command);
+            let words = words(&command.replace("/path/to/sources", project_root().to_str().unwrap()));
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             last = match words.as_slice() {
                 ["cd", directory] => {

@@ -138,6 +138,30 @@ async fn large_responses_give_others_a_turn_after_each_part() {
     }
 }
 
+#[tokio::test]
+async fn clients_that_send_much_give_others_a_turn() {
+    let slot = ConnectionLimiter::new(0).acquire(IpAddr::V4(Ipv4Addr::LOCALHOST)).await;
+    let mut stream =
+        ClientStream::new(tokio::io::join(tokio::io::repeat(0), tokio::io::sink()), slot.handle());
+    let mut received = 0;
+    let mut turns = 0;
+    poll_fn(|context| {
+        while received < 10 * MAX_READ_TURN_BYTES {
+            let mut bytes = [0; MAX_READ_BYTES];
+            let mut buffer = ReadBuf::new(&mut bytes);
+            if Pin::new(&mut stream).poll_read(context, &mut buffer)?.is_pending() {
+                turns += 1;
+                return Poll::Pending;
+            }
+            received += buffer.filled().len();
+        }
+        Poll::Ready(io::Result::Ok(()))
+    })
+    .await
+    .unwrap();
+    assert!((9..=20).contains(&turns), "{turns}");
+}
+
 /// Records the size of each write and whether the background pool made it.
 #[derive(Default)]
 struct WriteRecorder(Vec<(usize, bool)>);

@@ -219,6 +219,21 @@ async fn a_connection_that_is_being_closed_gets_no_place() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn bytes_over_http_2_have_a_limit_before_authentication() {
+    let limiter = limiter();
+    let [unknown, known] = [limiter.acquire(PEER).await, limiter.acquire(PEER).await];
+    known.handle().authenticate(&caller("ann")).unwrap();
+    for slot in [&unknown, &known] {
+        slot.handle().begin_streams();
+        slot.handle().received(MAX_UNAUTHENTICATED_BYTES);
+        assert!(!slot.handle().connection.evicted.is_cancelled());
+        slot.handle().received(1);
+    }
+    assert!(unknown.handle().connection.evicted.is_cancelled());
+    assert!(!known.handle().connection.evicted.is_cancelled());
+}
+
+#[tokio::test(start_paused = true)]
 async fn heads_of_streams_have_a_limit_before_authentication() {
     let limiter = limiter();
     let slot = limiter.acquire(PEER).await;

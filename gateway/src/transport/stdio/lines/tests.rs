@@ -31,6 +31,7 @@ async fn frames(bytes: &'static [u8], size: usize, most: usize) -> Vec<String> {
         while let Some(frame) = lines.take() {
             out.push(match frame {
                 LineFrame::Line(line) => String::from_utf8(line.to_vec()).unwrap(),
+                LineFrame::Blank => continue,
                 LineFrame::Discarded(..) => "<too long>".to_owned(),
             });
         }
@@ -86,6 +87,7 @@ async fn sees_the_end_ahead_without_losing_lines() {
             while let Some(frame) = lines.take() {
                 taken.push(match frame {
                     LineFrame::Line(line) => String::from_utf8(line.to_vec()).unwrap(),
+                    LineFrame::Blank => continue,
                     LineFrame::Discarded(..) => "<too long>".to_owned(),
                 });
                 lines.ended().await;
