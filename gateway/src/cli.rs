@@ -3,6 +3,7 @@
 //! The result of a command goes to stdout, everything else (errors, the banner, log lines) to stderr. With
 //! `--format json`, the result is one JSON document; with `--log-format json`, every line on stderr is a JSON object.
 
+use std::iter::successors;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -23,6 +24,7 @@ mod client_tls;
 mod completions;
 mod configuration;
 mod connect;
+mod connection_failure;
 mod error;
 mod file_write;
 mod fetch;
@@ -105,7 +107,7 @@ Exit codes:
    0  success
    1  failure
    2  invalid command line
-   3  missing or invalid token
+   3  missing or invalid token or client certificate
    4  no gateway responds
    5  the tool can't be called, or returned an error
   78  the configuration or one of its plugins is invalid";
@@ -204,9 +206,8 @@ impl Cli {
     /// The arguments request help or are invalid. The text is already printed, and the process should exit.
     pub fn read() -> Result<Self, ExitKind> {
         let read = Self::command().try_get_matches().and_then(|matches| {
-            let command = matches.subcommand().map(|(_, matches)| matches);
-            let format =
-                command.and_then(|matches| matches.try_get_one::<OutputFormat>("format").ok().flatten());
+            let innermost = successors(Some(&matches), |matches| Some(matches.subcommand()?.1)).last();
+            let format = innermost.and_then(|matches| matches.try_get_one("format").ok().flatten());
             let is_json = format == Some(&OutputFormat::Json);
             let mut cli = Self { is_json, ..Self::from_arg_matches(&matches)? };
             cli.common.is_config_typed = matches.value_source("config") == Some(ValueSource::CommandLine);

@@ -56,7 +56,9 @@ pub use sections::admin::{AdminConfig, admin_listener};
 pub use sections::audit::{AuditArguments, AuditConfig, AuditWhenFull};
 pub use sections::gateway::{WatchConfig, WiderGrantsPolicy};
 pub use sections::http::{BearerToken, HttpConfig, ListenerKind};
-pub use sections::http_tls::{ClientAuthority, ClientCertificatePolicy, TlsConfig, listener_certificate};
+pub use sections::http_tls::{
+    ClientAuthority, ClientCertificatePolicy, TlsConfig, certificate_problem, listener_certificate,
+};
 pub use sections::oauth::{
     IntrospectionConfig, IssuerConfig, KeyLocation, OAuthConfig, ProtectedResource, is_secure_url,
 };

@@ -23,7 +23,7 @@ use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::mcp_client::{McpClient, McpClientError, socket_url};
 use crate::cli::serve::socket_path;
 use crate::cli::stderr::StderrMessages;
-use crate::cli::{CommonOptions, ExitKind, OutputFormat, configuration, print, prompt};
+use crate::cli::{CommonOptions, ExitKind, OutputFormat, configuration, connect, print, prompt};
 use crate::supervisor::{Supervisor, SupervisorOptions};
 use crate::transport::unix_socket::ADDRESS_PREFIX;
 
@@ -38,6 +38,9 @@ mod tool_help;
 
 /// The hint for an unknown tool.
 const LIST_TOOLS_HINT: &str = "to list the tools, omit the tool's name";
+
+/// The hint if no gateway responds.
+const SERVE_HINT: &str = "`moongate serve` prints its endpoint when it starts";
 
 /// The default of `--timeout`, in seconds.
 pub(super) const DEFAULT_TIMEOUT_SECS: u64 = 60;
@@ -103,7 +106,7 @@ pub(super) fn endpoint(text: &str) -> Result<Url, String> {
         return socket_url(&socket_path(text)?).ok_or_else(|| "the path isn't UTF-8".to_owned());
     }
     let url = Url::parse(text).ok().filter(|url| ["http", "https"].contains(&url.scheme()) && url.has_host());
-    let url = url.ok_or("expected a complete URL, such as http://127.0.0.1:8931/mcp")?;
+    let url = url.ok_or("expected a complete URL, such as http://127.0.0.1:8931/mcp, or unix:PATH")?;
     // A password would be visible in messages, in the process list and in the shell's history.
     if !url.username().is_empty() || url.password().is_some() {
         return Err(
@@ -463,9 +466,12 @@ fn grant_note(entry: &ToolEntry, open: &OpenQuestions) -> StderrMessages {
 impl From<McpClientError> for CommandError {
     fn from(refusal: McpClientError) -> Self {
         let (message, hint, exit) = match &refusal {
-            McpClientError::Unreachable(message) => {
-                (message, "`moongate serve` prints its endpoint when it starts", ExitKind::Unreachable)
+            McpClientError::Connection(failure, endpoint) => {
+                let is_socket = endpoint.scheme() == "unix";
+                return failure
+                    .to_error(endpoint, if is_socket { connect::SILENCE_HINT } else { SERVE_HINT });
             }
+            McpClientError::Unreachable(message) => (message, SERVE_HINT, ExitKind::Unreachable),
             McpClientError::TimedOut(message) => {
                 (message, "check the address; for a slow tool, increase `--timeout`", ExitKind::Unreachable)
             }
@@ -475,7 +481,7 @@ impl From<McpClientError> for CommandError {
                 ExitKind::Unauthorized,
             ),
             McpClientError::Rejected(message) => {
-                (message, "see the gateway's log for details", ExitKind::Tool)
+                return Self::new(ExitKind::Tool).message(message, None);
             }
         };
         Self::new(exit).message(message, Some(hint))

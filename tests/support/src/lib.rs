@@ -20,6 +20,7 @@ mod stdio;
 mod tables;
 mod test_server;
 mod tls;
+mod websocket;
 mod workspace;
 
 pub use authorization_server::{AuthorizationServer, IssuerBehaviour, SigningKey, seconds_from_now};
@@ -36,6 +37,7 @@ pub use stdio::Stdio;
 pub use tables::{MarkdownTable, markdown_tables};
 pub use test_server::{ReceivedRequest, TestServer};
 pub use tls::{IssuedCertificate, TestAuthority, TlsClient, TlsVersion, Validity};
+pub use websocket::WebSocket;
 pub use workspace::{Workspace, component, gateway_binary, project_root, should_update_goldens};
 
 use std::time::{Duration, Instant};

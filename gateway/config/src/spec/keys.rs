@@ -244,6 +244,13 @@ static HTTP: &[Key] = &[
         "false",
         "Also support the HTTP+SSE transport of 2024-11-05: clients connect to `/sse` and post to `/messages`.",
     ),
+    optional(
+        "websocket",
+        ValueKind::Boolean,
+        "false",
+        "Also support WebSockets at the endpoint's path, with one JSON-RPC message per text message. \
+         [network.md](network.md#websocket) describes them.",
+    ),
     key(
         "max_connections",
         // Callers and new peers need some each.
