@@ -23,6 +23,7 @@ mod completions;
 mod configuration;
 mod connect;
 mod error;
+mod fetch;
 mod mcp_client;
 mod schema_fields;
 mod health;
@@ -32,10 +33,13 @@ mod man;
 mod new;
 mod print;
 mod program;
+mod push;
 mod reload;
+mod remote_plugins;
 mod schema;
 mod serve;
 mod stderr;
+mod update;
 mod usage;
 mod version;
 
@@ -167,6 +171,9 @@ enum CliCommand {
     Reload(reload::Reload),
     Health(health::Health),
     Audit(audit::Audit),
+    Fetch(fetch::Fetch),
+    Update(update::Update),
+    Push(push::Push),
     #[command(alias = "init")]
     New(new::New),
     Client(client::Client),
@@ -216,6 +223,9 @@ impl Cli {
             | CliCommand::Reload(_)
             | CliCommand::Health(_)
             | CliCommand::Audit(_)
+            | CliCommand::Fetch(_)
+            | CliCommand::Update(_)
+            | CliCommand::Push(_)
             | CliCommand::New(_)
             | CliCommand::Client(_)
             | CliCommand::Connect(_)
@@ -226,12 +236,14 @@ impl Cli {
         let is_bare = match &self.verb {
             CliCommand::Inspect(inspect) => inspect.is_bare(),
             CliCommand::Call(call) => call.is_bare(),
+            CliCommand::Update(_) | CliCommand::Push(_) => true,
             CliCommand::Serve(_)
             | CliCommand::Check(_)
             | CliCommand::List(_)
             | CliCommand::Reload(_)
             | CliCommand::Health(_)
             | CliCommand::Audit(_)
+            | CliCommand::Fetch(_)
             | CliCommand::New(_)
             | CliCommand::Client(_)
             | CliCommand::Connect(_)
@@ -283,6 +295,9 @@ impl Cli {
             CliCommand::Reload(reload) => reload.run(&common).await,
             CliCommand::Health(health) => health.run(&common).await,
             CliCommand::Audit(audit) => audit.run(&common),
+            CliCommand::Fetch(fetch) => fetch.run(&common).await,
+            CliCommand::Update(update) => update.run(&common).await,
+            CliCommand::Push(push) => push.run(&common).await,
             CliCommand::New(new) => new.run(&common),
             CliCommand::Client(client) => client.run(&common),
             CliCommand::Connect(connect) => connect.run(&common).await,

@@ -3,5 +3,8 @@
 mod fetch;
 mod memory;
 mod other_languages;
+mod registries;
+mod remote_sources;
 mod sdk;
+mod signatures;
 mod system_errors;

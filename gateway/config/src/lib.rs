@@ -6,6 +6,7 @@
 //!
 //! - `model`: the types that a configuration consists of.
 //! - `spec`: the key table, and the JSON Schema and `docs/config.md` that are generated from it.
+//! - `lock_file`: `moongate.lock`, which components the addresses of plugins have led to.
 //! - `read`: the reader, which gives typed access to the file.
 //! - `sections` and `grants`: the tables of the file.
 //! - `protected_paths`: keeps grants away from the gateway's own files.
@@ -24,6 +25,7 @@ use moongate_model::roles::AccessRoles;
 pub mod protected_paths;
 mod grants;
 mod load;
+mod lock_file;
 mod model;
 mod plugin_policy;
 mod read;
@@ -35,13 +37,16 @@ mod spec;
 #[cfg(any(test, feature = "fuzz"))]
 pub use grants::fuzz_grant;
 pub use load::{LoadedConfig, load_config, parse_config};
+pub use lock_file::{LockFile, LockFileError, LockedComponent};
 pub use model::{
     CertificateContent, CertificateName, ClientFeature, Credential, Diagnostic, DirGrant, DirMode, Grants,
-    HostPattern, HttpGrant, HttpOrigin, HttpScheme, InstancePolicy, InvalidTargetError, ItemFilter, LimitKey,
-    Limits, MatchBoundary, NeedMatch, PluginConfig, ReloadPolicy, RequestTarget, Requested, ReservedHeader,
-    Secret, Severity, SourceField, StateGrant, StateScope, WebOrigin, dir_grant_entry, grant_line,
-    is_localhost_name, is_loopback_host, is_public_address, is_same_header, parse_host, parse_host_and_port,
-    reached_addresses, readable_dir_entry, toml_string,
+    HostPattern, HttpGrant, HttpOrigin, HttpScheme, InstancePolicy, InvalidSignerError, InvalidTargetError,
+    ItemFilter, LimitKey, Limits, MatchBoundary, NeedMatch, OciReference, PlainHttpHosts, PluginConfig,
+    ReloadPolicy, RemoteSource, RequestTarget, Requested, ReservedHeader, Secret, Severity, SignatureKey,
+    SignatureKeyContent, SignatureRule, SignerId, SourceField, SourceProblem, SourceReference,
+    SourceReferenceError, StateGrant, StateScope, WebOrigin, dir_grant_entry, grant_line, is_localhost_name,
+    is_loopback_host, is_public_address, is_same_header, parse_host, parse_host_and_port, parse_sha256,
+    parse_web_address, reached_addresses, readable_dir_entry, toml_string,
 };
 pub use read::{EntryKind, Environment, ProcessEnvironment, nearest_path};
 pub use report::{ConfigSource, RenderStyle, render_diagnostics, resolved_config};
@@ -53,6 +58,7 @@ pub use sections::http_tls::{ClientAuthority, ClientCertificatePolicy, TlsConfig
 pub use sections::oauth::{
     IntrospectionConfig, IssuerConfig, KeyLocation, OAuthConfig, ProtectedResource, is_secure_url,
 };
+pub use sections::sources::{COMPONENT_DIRECTORY, SourcesConfig, component_file_name};
 pub use sections::unix_socket::{UnixSocketConfig, UnixSocketLimits};
 pub use spec::json_schema as schema;
 pub use spec::{keys, reference};
@@ -98,6 +104,8 @@ pub struct Config {
     pub page_size: Option<NonZeroU32>,
     /// The key that gateways with the same clients share. `None` generates one at start.
     pub sealing_key: Option<Secret>,
+    /// Where plugins come from.
+    pub sources: SourcesConfig,
     /// The plugins, in the order of the file.
     pub plugins: Vec<Arc<PluginConfig>>,
     /// The roles of callers. `None` means that all callers see everything.

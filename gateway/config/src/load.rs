@@ -25,6 +25,7 @@ use super::sections::http::read_http;
 use super::sections::plugin::{callers_state_in_memory, read_defaults, read_plugins};
 use super::sections::rates::read_callers;
 use super::sections::roles::{RoleReferences, read_roles};
+use super::sections::sources::read_sources;
 use super::sections::unix_socket::read_unix_socket;
 use super::spec::keys::{GATEWAY, ROOT, ValueKind};
 use super::{Config, Secret, protected_paths};
@@ -212,7 +213,9 @@ fn read_sections(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>, file: Path
     let gateway = reader.table(root, "gateway").unwrap_or_else(|| TomlTable::root(&empty, GATEWAY));
     let http = read_http(reader, root);
     let defaults = read_defaults(reader, root);
-    let plugins: Vec<_> = read_plugins(reader, root, &defaults).into_iter().map(Arc::new).collect();
+    let cache = reader.cache_directory(&gateway);
+    let sources = read_sources(reader, root, &file, &cache);
+    let plugins: Vec<_> = read_plugins(reader, root, &defaults, &sources).into_iter().map(Arc::new).collect();
     let roles = read_roles(reader, root, RoleReferences { http: &http, plugins: &plugins });
     Config {
         admin: read_admin(reader, root, &http),
@@ -225,7 +228,7 @@ fn read_sections(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>, file: Path
         require_all: reader.boolean(&gateway, "require_all", false),
         startup_wait: reader.duration(&gateway, "startup_wait", DEFAULT_STARTUP_WAIT),
         stop_grace: reader.duration(&gateway, "stop_grace", DEFAULT_STOP_GRACE),
-        cache: reader.cache_directory(&gateway),
+        cache,
         state: reader.state_directory(&gateway),
         ca_file: read_ca_file(reader, &gateway),
         certificates: reader.certificate_stores(),
@@ -233,6 +236,7 @@ fn read_sections(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>, file: Path
         memory: read_memory(reader, &gateway),
         page_size: read_page_size(reader, &gateway),
         sealing_key: read_sealing_key(reader, &gateway),
+        sources: sources.config,
         plugins,
         roles,
         secret_files: std::mem::take(&mut reader.secret_files),

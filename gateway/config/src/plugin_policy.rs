@@ -37,6 +37,7 @@ impl PluginConfig {
             id: _,
             span: _,
             source: _,
+            remote: _,
             source_span: _,
             sha256: _,
             reload: _,

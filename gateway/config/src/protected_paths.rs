@@ -316,6 +316,14 @@ fn protected_paths(config: &Config) -> Vec<ProtectedPath> {
         // Anyone who can change it can issue tokens.
         all.push(ProtectedPath::new("the keys of an issuer".to_owned(), file, FromWriting));
     }
+    for file in &config.sources.key_files {
+        // Anyone who can change it can sign components.
+        all.push(ProtectedPath::new("a signer's public key".to_owned(), file, FromWriting));
+    }
+    if config.plugins.iter().any(|plugin| plugin.remote.is_some()) {
+        // Anyone who can change it decides which components are loaded.
+        all.push(ProtectedPath::new("the lock file".to_owned(), &config.sources.lock_file, FromWriting));
+    }
     for plugin in &config.plugins {
         let what = format!("the component of the plugin `{}`", plugin.id);
         all.push(ProtectedPath::new(what, &plugin.source, FromWriting));

@@ -36,6 +36,7 @@ impl Config {
             memory,
             page_size,
             sealing_key,
+            sources: _,
             plugins: _,
             roles: _,
             secret_files: _,

@@ -12,4 +12,5 @@ pub(crate) mod plugin;
 pub(crate) mod rates;
 pub(crate) mod roles;
 pub(crate) mod settings;
+pub(crate) mod sources;
 pub(crate) mod unix_socket;

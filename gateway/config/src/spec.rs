@@ -10,5 +10,6 @@ mod limit_keys;
 mod rate_keys;
 mod role_keys;
 pub mod reference;
+mod source_keys;
 mod tls_keys;
 mod unix_socket_keys;

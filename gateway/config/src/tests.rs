@@ -84,6 +84,7 @@ fn reads_every_key() {
         memory,
         page_size,
         sealing_key,
+        sources,
         plugins,
         roles,
         secret_files,
@@ -124,6 +125,7 @@ fn reads_every_key() {
     assert_eq!(certificates, [""; 0].map(PathBuf::from));
     assert_eq!(page_size.map(NonZeroU32::get), Some(50));
     assert_eq!(sealing_key.unwrap().expose(), "fedcba9876543210fedcba9876543210");
+    check_sources(&sources);
     assert_eq!(secret_files, [goldens_dir().join("files/secret.txt")]);
     assert_eq!(secrets.len(), 3, "the token, the key and the file, which two tables name");
     assert_eq!(http.listen.to_string(), "[::1]:0");
@@ -187,9 +189,27 @@ fn check_roles(roles: &AccessRoles) {
     assert_eq!((limits.completions, limits.concurrency.map(NonZeroU32::get)), (None, Some(3)));
 }
 
+/// Checks the values of every key of `[sources]`.
+fn check_sources(sources: &SourcesConfig) {
+    let SourcesConfig { plain_http, signers, require_signature, key_files, lock_file, components } = sources;
+    assert_eq!(*plain_http, PlainHttpHosts::parse(["registry.internal:5000"]).unwrap());
+    let signers: Vec<_> = signers.iter().map(|key| (key.name.as_str(), key.id().to_string())).collect();
+    assert_eq!(signers.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["acme", "ci"]);
+    assert!(signers[0].1.starts_with("minisign:sha256:") && signers[1].1.starts_with("cosign:sha256:"));
+    assert!(require_signature);
+    assert_eq!(*key_files, [goldens_dir().join("files/cosign.pub")]);
+    assert_eq!(*lock_file, goldens_dir().join("moongate.lock"));
+    assert_eq!(*components, goldens_dir().join("files/cache/components"));
+}
+
 /// Checks the values of every key of a plugin.
 fn check_plugins(plugins: &[Arc<PluginConfig>]) {
-    let [time, another] = plugins else { panic!("two plugins") };
+    let [time, another, remote] = plugins else { panic!("three plugins") };
+    let remote = remote.remote.as_ref().unwrap();
+    assert_eq!(remote.reference.shown(), "oci://registry.internal:5000/acme/remote:1.2");
+    let SignatureRule::AnyOf(keys) = &remote.signatures else { panic!("signed") };
+    assert_eq!(keys.iter().map(|key| key.name.as_str()).collect::<Vec<_>>(), ["ci"]);
+    assert!(remote.locked.is_err());
     assert_eq!((time.reload, another.reload), (ReloadPolicy::Pinned, ReloadPolicy::Live));
     assert_eq!(time.source, goldens_dir().join("files/time.wasm"));
     assert_eq!((time.prefix.as_str(), another.prefix.as_str()), ("", "another"));

@@ -8,6 +8,7 @@ use moongate_config::{Config, Credential, LoadedConfig, NeedMatch, PluginConfig,
 use moongate_model::manifest::{Interfaces, ItemKind, Manifest, RejectedItem, Resource, ResourceTemplate};
 use moongate_model::names::PluginId;
 use moongate_protocol::catalog::CatalogPlugin;
+use moongate_sources::{AuditedPackage, Provenance};
 use serde_json::{Map, Value, json};
 
 use crate::cli::error::{CommandError, CommandResult};
@@ -122,6 +123,7 @@ struct PluginReport<'a> {
     manifest: &'a Manifest,
     interfaces: Interfaces,
     matches: Vec<NeedMatch>,
+    provenance: Provenance,
 }
 
 impl<'a> PluginReport<'a> {
@@ -135,6 +137,9 @@ impl<'a> PluginReport<'a> {
             manifest: catalog_plugin.plugin().manifest(),
             interfaces,
             matches,
+            provenance: std::fs::read(&config.source)
+                .map(|bytes| Provenance::read(&bytes))
+                .unwrap_or_default(),
         }
     }
 
@@ -210,6 +215,7 @@ impl<'a> PluginReport<'a> {
         json!({
             "id": config.id.as_str(),
             "file": config.source.to_string_lossy(),
+            "source": config.remote.as_ref().map(|remote| remote.reference.shown()),
             "digest": self.catalog_plugin.plugin().digest().to_string(),
             "size": self.interfaces.file_size,
             "contract": self.contract(),
@@ -228,8 +234,27 @@ impl<'a> PluginReport<'a> {
             "prompts": prompts.collect::<Vec<_>>(),
             "leftOut": left_out.collect::<Vec<_>>(),
             "completes": completes,
+            "provenance": provenance_document(&self.provenance),
         })
     }
+}
+
+/// What the component says about its origin.
+fn provenance_document(provenance: &Provenance) -> Value {
+    let Provenance { fields, producers, packages } = provenance;
+    let fields = fields.iter().map(|(name, value)| json!({ "name": name, "value": value }));
+    let producers = producers
+        .iter()
+        .map(|(field, name, version)| json!({ "field": field, "name": name, "version": version }));
+    let package = |package: &AuditedPackage| {
+        let AuditedPackage { name, version, source, kind } = package;
+        json!({ "name": name, "version": version, "source": source, "kind": kind })
+    };
+    json!({
+        "fields": fields.collect::<Vec<_>>(),
+        "producers": producers.collect::<Vec<_>>(),
+        "packages": packages.as_ref().map(|packages| packages.iter().map(package).collect::<Vec<_>>()),
+    })
 }
 
 /// A limit as a JSON member: a number, or a string.

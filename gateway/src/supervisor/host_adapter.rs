@@ -128,6 +128,7 @@ fn names_its_path(error: &LoadError) -> bool {
     matches!(
         error,
         LoadError::Read { .. }
+            | LoadError::NotLocked(_)
             | LoadError::NotAFile { .. }
             | LoadError::KeepsChanging { .. }
             | LoadError::GrantedDirectory { .. }

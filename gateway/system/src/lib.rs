@@ -11,6 +11,8 @@ pub mod background;
 pub mod blocking;
 // A limit on the certificate chains of TLS peers.
 pub mod certificate_chain;
+// Requests to addresses that the operator names.
+pub mod https_client;
 // A limit on log lines about events that others can cause.
 pub mod log_interval;
 // The memory that the process may use.

@@ -297,3 +297,26 @@ fn inspect_shows_file_access_without_a_directory_grant() {
     assert!(!page("b").contains("can access files") && !page("c").contains("can access files"));
     assert!(page(&component("zoo").display().to_string()).contains("  can access files\n"));
 }
+
+#[test]
+fn shows_origin_and_packages_of_a_component() {
+    let workspace = Workspace::new("");
+    let provenance = |plugin: &str| {
+        let file = component(plugin).display().to_string();
+        let page = utf8(&workspace.run(&["inspect", &file]).stdout);
+        assert!(page.contains("\norigin (unverified)\n"), "{page}");
+        (page, document(&workspace, &["inspect", &file, "--format", "json"])["provenance"].clone())
+    };
+    let (_, time) = provenance("time");
+    let producers = time["producers"].as_array().unwrap();
+    assert!(
+        producers.iter().any(|it| it["field"] == "processed-by" && it["name"] == "wit-component"),
+        "{time}"
+    );
+    assert_eq!(time["packages"], Value::Null);
+    // Its JavaScript engine was built with cargo-auditable.
+    let (page, text) = provenance("text");
+    let packages = text["packages"].as_array().unwrap();
+    assert!(packages.iter().any(|package| package["name"] == "rquickjs"), "{text}");
+    assert!(page.contains("\npackages (unverified)\n"), "{page}");
+}

@@ -9,6 +9,8 @@
 mod authorization_server;
 mod broken_plugin;
 mod client_progress;
+mod component_signers;
+mod fake_registry;
 mod http;
 mod process;
 mod replace;
@@ -23,6 +25,8 @@ mod workspace;
 pub use authorization_server::{AuthorizationServer, IssuerBehaviour, SigningKey, seconds_from_now};
 pub use broken_plugin::{BrokenPlugin, MAX_FILE_SIZE, TAKEN_TOOL};
 pub use client_progress::{ClientProgress, FailureGuard};
+pub use component_signers::{CosignSigner, MinisignSigner};
+pub use fake_registry::{FakeRegistry, REGISTRY_LOGIN, RegistryLogin, RegistryState};
 pub use http::{Admin, Event, EventStream, Http, Reply};
 pub use process::{ResourceUsage, cpu_time, peak_memory, scaled_rounds};
 pub use replace::{ReplaceMethod, ReplaceableFile};

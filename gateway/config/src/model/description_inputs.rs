@@ -12,6 +12,7 @@ impl PluginConfig {
             id,
             span: _,
             source: _, // the digest of its content counts
+            remote: _,
             source_span: _,
             sha256: _,
             reload: _,

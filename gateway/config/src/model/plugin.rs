@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use crate::model::{Grants, ItemFilter, LimitKey, Limits, Secret};
+use crate::model::{Grants, ItemFilter, LimitKey, Limits, RemoteSource, Secret};
 use moongate_model::call_rate::ToolRates;
 use moongate_model::names::{Digest, PluginId};
 
@@ -15,8 +16,11 @@ pub struct PluginConfig {
     pub id: PluginId,
     /// The byte range of the table's key in the file.
     pub span: Range<usize>,
-    /// The component's file.
+    /// The component's file. For a plugin from an address, it is in the component store, and
+    /// missing if nothing is locked.
     pub source: PathBuf,
+    /// The address that the component comes from. `None` if it is a file.
+    pub remote: Option<Arc<RemoteSource>>,
     /// The byte range of the value of `source` in the file.
     pub source_span: Range<usize>,
     /// The digest that the file must have. `None` means any.
@@ -95,6 +99,7 @@ impl PluginConfig {
             id,
             span: 0..0,
             source,
+            remote: None,
             source_span: 0..0,
             sha256: None,
             reload: ReloadPolicy::default(),
@@ -121,6 +126,7 @@ impl PluginConfig {
             id,
             span: _,
             source,
+            remote,
             source_span: _,
             sha256,
             reload,
@@ -140,6 +146,10 @@ impl PluginConfig {
         } = self;
         *id == other.id
             && *source == other.source
+            && match (remote, &other.remote) {
+                (Some(remote), Some(other)) => remote.is_equivalent_to(other),
+                (remote, other) => remote.is_none() && other.is_none(),
+            }
             && *sha256 == other.sha256
             && *reload == other.reload
             && *instances == other.instances

@@ -40,19 +40,6 @@ impl ConfigReader<'_> {
     /// The path of a component. Loading reports whether it can be read. The reader reports it only if other errors keep
     /// the plugins from being loaded, so that all problems are reported at once.
     pub(crate) fn component(&mut self, text: &TomlString) -> Option<PathBuf> {
-        if let Some((scheme, _)) = text.text.split_once("://") {
-            let message = format!("plugins can't be loaded from {} yet", quoted(&format!("{scheme}://")));
-            let hint = if scheme == "file" {
-                "write the path alone, without `file://`"
-            } else {
-                "download the component and set `source` to its path; `sha256` pins its content"
-            };
-            if text.text.contains(['@', '?']) {
-                self.secret_spans.push(text.span.clone()); // URLs can contain passwords and keys
-            }
-            self.report(Diagnostic::error(message).with_span(text.span.clone()).with_hint(hint));
-            return None;
-        }
         let path = self.path(text)?;
         self.files.insert(path.clone());
         let unreadable = |error| unreadable("the component", &text.text, &path, &error);

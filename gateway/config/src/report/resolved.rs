@@ -183,7 +183,9 @@ impl<'a> ResolvedWriter<'a> {
     fn value_of_kind(&self, kind: &ValueKind, value: &Spanned<DeValue<'a>>) -> String {
         match (value.get_ref(), kind.content()) {
             (DeValue::String(raw), _) if contains_secret(raw) => self.redacted(raw),
-            (DeValue::String(raw), _) if matches!(kind, ValueKind::Path(_)) => self.path(raw),
+            (DeValue::String(raw), _) if matches!(kind, ValueKind::Path(_)) && !raw.contains("://") => {
+                self.path(raw)
+            }
             (DeValue::String(raw), _) => toml::Value::from(raw.as_ref()).to_string(),
             (DeValue::Array(items), Content::Items(item)) => {
                 list(items.iter().map(|it| self.value_of_kind(item, it)))

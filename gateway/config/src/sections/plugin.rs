@@ -8,6 +8,7 @@ use super::item_filter::read_filter;
 use super::limits::read_limits;
 use super::rates::read_tool_rates;
 use super::settings::read_settings;
+use super::sources::SourceReader;
 use crate::grants::read_grants;
 use crate::model::{
     Diagnostic, InstancePolicy, LimitKey, Limits, PluginConfig, ReloadPolicy, SourceField, StateGrant,
@@ -49,6 +50,7 @@ pub(crate) fn read_plugins(
     reader: &mut ConfigReader<'_>,
     root: &TomlTable<'_>,
     defaults: &PluginDefaults,
+    sources: &SourceReader,
 ) -> Vec<PluginConfig> {
     let plugin = ROOT.iter().find(|key| key.name == "plugins").map(|key| key.kind);
     let Some(kind @ ValueKind::Named(ValueKind::Table(keys))) = plugin else {
@@ -70,9 +72,17 @@ pub(crate) fn read_plugins(
         reader.problems.extend(misspelt);
         reader.check_keys(&table, explained);
         let id = id.unwrap_or_else(|| PluginId::new("unnamed").expect("a valid name"));
-        plugins.push(read_plugin(reader, id, value, &table, defaults));
+        let inherited = InheritedConfig { defaults, sources };
+        plugins.push(read_plugin(reader, id, value, &table, inherited));
     }
     plugins
+}
+
+/// The parts of the configuration outside a plugin's table that it depends on.
+#[derive(Clone, Copy)]
+struct InheritedConfig<'a> {
+    defaults: &'a PluginDefaults,
+    sources: &'a SourceReader,
 }
 
 fn read_plugin(
@@ -80,9 +90,8 @@ fn read_plugin(
     id: PluginId,
     value: &TomlValue<'_>,
     table: &TomlTable<'_>,
-    defaults: &PluginDefaults,
+    InheritedConfig { defaults, sources }: InheritedConfig<'_>,
 ) -> PluginConfig {
-    let source = reader.string(table, "source");
     let config = table.get("config");
     let (settings, filled_from) =
         config.as_ref().map(|config| read_settings(reader, config)).unwrap_or_default();
@@ -91,17 +100,23 @@ fn read_plugin(
     places.extend(limit_places(table));
     places.extend(config.iter().flat_map(setting_places));
     places.extend(sha256.as_ref().map(|text| (SourceField::Sha256, text.span.clone())));
-    let source_place = source.as_ref().map_or_else(|| value.key_span.clone(), |source| source.span.clone());
+    let sha256 = sha256.and_then(|text| {
+        let hint = "run `moongate inspect FILE` to get the digest of a component";
+        or_report_name(reader, text.text.parse::<Digest>(), &text.span, "invalid digest", hint)
+    });
+    let source = table.get("source").filter(|source| source.inner.is_str());
+    let source_span = source.map_or_else(|| value.key_span.clone(), |source| source.span);
+    let component = sources.read_component(reader, &id, table, sha256.as_ref());
+    let (source, remote) = component.unwrap_or_default();
+    let locked = remote.as_ref().and_then(|remote| remote.locked.as_ref().ok());
     PluginConfig {
         prefix: read_prefix(reader, table).unwrap_or_else(|| id.as_str().to_owned()),
         id,
         span: value.key_span.clone(),
-        source_span: source_place,
-        source: source.and_then(|source| reader.component(&source)).unwrap_or_default(),
-        sha256: sha256.and_then(|text| {
-            let hint = "run `moongate inspect FILE` to get the digest of a component";
-            or_report_name(reader, text.text.parse::<Digest>(), &text.span, "invalid digest", hint)
-        }),
+        source_span,
+        source,
+        sha256: sha256.or(locked.map(|locked| locked.component)),
+        remote: remote.map(Arc::new),
         reload: match word(reader, table, "reload").as_deref() {
             Some("pinned") => ReloadPolicy::Pinned,
             Some(_) | None => ReloadPolicy::Live, // any other word was reported

@@ -14,6 +14,7 @@ use super::admin_keys::ADMIN;
 use super::auth_keys::AUTH;
 use super::kind::{key, optional, required};
 use super::rate_keys::CALLER_LIMITS;
+use super::source_keys::SOURCES;
 use super::tls_keys::HTTP_TLS;
 use super::unix_socket_keys::UNIX_SOCKET;
 
@@ -46,6 +47,11 @@ pub static ROOT: &[Key] = &[
         "callers",
         ValueKind::Table(CALLER_LIMITS),
         "Limits of each caller. [limits.md](limits.md#several-callers) defines what a caller is.",
+    ),
+    key(
+        "sources",
+        ValueKind::Table(SOURCES),
+        "Plugins from addresses: signatures and plain HTTP. See [sources.md](sources.md).",
     ),
     key("defaults", ValueKind::Table(DEFAULTS), "Defaults for all plugins."),
     key(
@@ -287,12 +293,19 @@ static PLUGIN: &[Key] = &[
     required(
         "source",
         ValueKind::Path("plugins/dist/fetch.wasm"),
-        "The path of the component, relative to this file.",
+        "The component: a path relative to this file, an address such as `https://example.com/time.wasm`, or an OCI \
+         artifact such as `oci://ghcr.io/acme/time:1.2`. An address is resolved only by `moongate fetch` and `moongate \
+         update`. See [sources.md](sources.md).",
     ),
     key(
         "sha256",
         ValueKind::String("64 hexadecimal digits"),
         "The SHA-256 digest that the component must have.",
+    ),
+    key(
+        "signed_by",
+        ValueKind::Array(&ValueKind::String("the name of a signer such as \"acme\"")),
+        "Names from `[sources.signers]`. One of them must have signed the component. Only for addresses.",
     ),
     optional(
         "reload",

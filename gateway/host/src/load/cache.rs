@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use moongate_config::COMPONENT_DIRECTORY;
 use moongate_model::names::Digest;
 use sha2::{Digest as _, Sha256};
 use wasmtime::Engine;
@@ -43,7 +44,7 @@ const CACHE_FILES: PrivateFiles = PrivateFiles {
         is_evictable(name)
             || is_unfinished(name)
             || name.ends_with(LOCK_EXTENSION)
-            || [description_cache::SALT_NAME, known_files::LIST_NAME].contains(&name)
+            || [description_cache::SALT_NAME, known_files::LIST_NAME, COMPONENT_DIRECTORY].contains(&name)
     },
     exposed: ExposedFiles::Delete,
 };

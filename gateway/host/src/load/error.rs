@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use bytesize::ByteSize;
-use moongate_config::{LimitKey, Limits, SourceField};
+use moongate_config::{LimitKey, Limits, SourceField, SourceProblem};
 use moongate_model::call::CallError;
 use moongate_model::names::Digest;
 
@@ -106,6 +106,9 @@ pub enum LoadError {
         /// The reason.
         why: ReadFailure,
     },
+    /// The plugin comes from an address, and no component is locked for it.
+    #[error("{0}")]
+    NotLocked(SourceProblem),
     /// The path isn't a file.
     #[error("`{}` is {}", display_path(path), if *directory { "a directory" } else { "not a regular file" })]
     NotAFile {
@@ -273,6 +276,7 @@ impl LoadError {
             | Self::InvalidDescription { low, .. }
             | Self::DescribeFailed { low, .. } => low.as_ref()?.key,
             Self::Read { .. }
+            | Self::NotLocked(_)
             | Self::NotAFile { .. }
             | Self::KeepsChanging { .. }
             | Self::Precompiled
@@ -301,6 +305,7 @@ impl LoadError {
     pub fn is_final(&self) -> bool {
         match self {
             Self::TooLarge { .. }
+            | Self::NotLocked(_)
             | Self::DigestMismatch { .. }
             | Self::Precompiled
             | Self::CoreModule

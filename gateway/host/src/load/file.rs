@@ -75,6 +75,9 @@ impl ComponentFile {
 
 /// Reads the plugin's file once it has stopped changing.
 pub(crate) async fn read(config: &PluginConfig, lane: &BlockingLimiter) -> Result<ComponentFile, LoadError> {
+    if let Some(Err(problem)) = config.remote.as_ref().map(|remote| remote.locked.as_ref()) {
+        return Err(LoadError::NotLocked(problem.clone()));
+    }
     let most = config.limits.component;
     let attempt = || async {
         let path = config.source.clone();

@@ -23,11 +23,20 @@ pub(super) use page::{read_cursor, write_cursor};
 /// The maximum number of views whose lists are kept.
 const MAX_RENDERED_VIEWS: usize = 32;
 
+/// The size of the kept lists, in bytes, above which they are dropped for those of another view.
+const MAX_RENDERED_BYTES: usize = 16 << 20;
+
 /// The rendered lists of one view, rendered on first use.
 #[derive(Debug, Default)]
 struct RenderedLists {
     bodies: [[OnceLock<Arc<Json>>; 4]; Revision::ALL.len()],
     sorted: [OnceLock<SortedItems>; 4],
+}
+
+impl RenderedLists {
+    fn bytes(&self) -> usize {
+        self.bodies.iter().flatten().filter_map(OnceLock::get).map(|body| body.get().len()).sum()
+    }
 }
 
 /// The rendered lists of the latest catalog that was used, and of its views.
@@ -91,8 +100,11 @@ impl ListCache {
 
     fn rendered(&self, id: ViewId, scope: CacheScope) -> Arc<RenderedLists> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        if current.len() >= MAX_RENDERED_VIEWS && !current.contains_key(&(id, scope)) {
-            current.clear();
+        if !current.contains_key(&(id, scope)) {
+            let bytes: usize = current.values().map(|lists| lists.bytes()).sum();
+            if current.len() >= MAX_RENDERED_VIEWS || bytes > MAX_RENDERED_BYTES {
+                current.clear();
+            }
         }
         if current.keys().next().is_some_and(|(other, _)| other.generation != id.generation) {
             current.clear();

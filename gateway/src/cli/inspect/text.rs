@@ -9,6 +9,7 @@ use moongate_model::manifest::{
     Tool,
 };
 use moongate_model::text::quotable;
+use moongate_sources::{AuditedPackage, Provenance};
 use serde_json::Value;
 
 use super::{PluginEntry, PluginReport};
@@ -20,7 +21,11 @@ pub(super) fn page(shown: &PluginReport<'_>) -> String {
     let config = shown.config;
     let Manifest { info, tools, resources, templates, prompts, rejected: _, has_completions: _ } =
         shown.manifest;
-    let mut page = format!("{}\n", inline(&config.source.display().to_string()));
+    let from = match &config.remote {
+        Some(remote) => remote.reference.shown(),
+        None => config.source.display().to_string(),
+    };
+    let mut page = format!("{}\n", inline(&from));
     let about = info.description.as_deref().map(summary).unwrap_or_default();
     let name = format!("{} {}", info.name, info.version);
     rows(
@@ -52,7 +57,27 @@ pub(super) fn page(shown: &PluginReport<'_>) -> String {
     section(&mut page, "left out", shown.catalog_plugin.left_out().iter().map(left_out));
     section(&mut page, "exports", shown.interfaces.exports.iter().map(|name| line(name, "")));
     section(&mut page, "imports", shown.interfaces.imports.iter().map(|name| import(name, shown)));
+    section(&mut page, "origin (unverified)", origin(&shown.provenance).into_iter());
+    let packages = shown.provenance.packages.iter().flatten();
+    section(&mut page, "packages (unverified)", packages.map(package));
     page
+}
+
+/// What a component says about its origin.
+fn origin(provenance: &Provenance) -> Vec<String> {
+    let fields = provenance.fields.iter().map(|(name, value)| line(name, &inline(value)));
+    let producers = provenance
+        .producers
+        .iter()
+        .map(|(field, name, version)| line(field, &inline(format!("{name} {version}").trim_end())));
+    fields.chain(producers).collect()
+}
+
+/// A package in the component's bill of materials.
+fn package(package: &AuditedPackage) -> String {
+    let AuditedPackage { name, version, source, kind } = package;
+    let build = if kind == "build" { ", for building" } else { "" };
+    line(&format!("{name} {version}"), &format!("{}{build}", inline(source)))
 }
 
 /// An import. File access gets a remark here but no warning elsewhere, because the standard libraries of some languages

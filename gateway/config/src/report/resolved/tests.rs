@@ -70,7 +70,7 @@ fn keeps_references_and_variables() {
         "version = 1\n[http.auth]\ntokens = [{ name = '${LANG}', token = { env = 'GATEWAY_TOKEN' } }]\n\
          [plugins.a]\nsource = 'files/time.wasm'\n\
          [plugins.a.config]\nkey = { file = 'files/secret.txt' }\nurl = 'https://x:${LANG}@example.com'\n\
-         password = 'plain'\n'a b' = [1, { c = 0x10 }]\n",
+         password = 'clear'\n'a b' = [1, { c = 0x10 }]\n",
     );
     for part in [
         "name = \"${LANG}\"",
@@ -82,7 +82,7 @@ fn keeps_references_and_variables() {
     ] {
         assert!(written.contains(part), "`{part}` is missing:\n{written}");
     }
-    assert!(!written.contains("plain") && !written.contains("0123456789abcdef"), "{written}");
+    assert!(!written.contains("clear") && !written.contains("0123456789abcdef"), "{written}");
 }
 
 #[test]

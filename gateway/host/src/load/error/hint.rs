@@ -24,6 +24,16 @@ impl<'a> PathOrigin<'a> {
         if config.source_span.is_empty() { Self::CommandLine } else { Self::Config(config) }
     }
 
+    /// The command that downloads the component again. `None` if it doesn't come from an address.
+    fn fetch(self) -> Option<String> {
+        match self {
+            Self::Config(config) if config.remote.is_some() => {
+                Some(format!("run `moongate fetch {}`", config.id))
+            }
+            Self::Config(_) | Self::CommandLine => None,
+        }
+    }
+
     /// The name of the place.
     fn path_name(self) -> &'static str {
         match self {
@@ -91,8 +101,17 @@ impl LoadError {
     /// The fix. `None` if there is no general one.
     #[must_use]
     pub fn hint(&self, named: PathOrigin<'_>) -> Option<String> {
+        if let Some(fetch) = named.fetch()
+            && matches!(
+                self,
+                Self::DigestMismatch { .. } | Self::Read { why: ReadFailure::NotFound { .. }, .. }
+            )
+        {
+            return Some(format!("{fetch}, which downloads it again"));
+        }
         Some(match self {
             Self::Read { path, why } => return read_hint(path, why, named),
+            Self::NotLocked(problem) => problem.hint.clone(),
             Self::NotAFile { .. } => named.name_file("the component's `.wasm` file"),
             Self::KeepsChanging { .. } => {
                 "wait until the file is complete; to replace it safely, write another file and rename it".to_owned()

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -198,4 +199,17 @@ fn shared_key_accepts_cursors_of_other_gateways() {
     let (_, cursor) = one.page(METHODS[0], None);
     let other = Gateway::new(None, &["c", "b", "a", "d"]);
     assert_eq!(other.page(METHODS[0], cursor.as_deref()), (vec!["p_c".to_owned(), "p_d".to_owned()], None));
+}
+
+#[test]
+fn large_lists_of_many_views_are_not_kept() {
+    let cache = ListCache::new(None);
+    let views: Vec<ViewId> = (0..4).map(|view| ViewId { generation: 1, view }).collect();
+    let text = json!("x".repeat(MAX_RENDERED_BYTES / 2 + 1)).to_string();
+    let large = Json::from(RawValue::from_string(text).unwrap());
+    for (at, id) in views.into_iter().enumerate() {
+        let lists = cache.rendered(id, CacheScope::Private);
+        assert_eq!(cache.current.lock().unwrap().len(), [1, 2, 1, 2][at]);
+        lists.bodies[0][0].get_or_init(|| Arc::new(large.clone()));
+    }
 }
