@@ -99,7 +99,19 @@ impl Auditor {
     pub fn open(audit: &AuditConfig, config: &Config) -> Result<Arc<Self>, AuditStartError> {
         let key = match &audit.key {
             Some(key) => AuditKey::new(key.expose())?,
-            None => AuditKey::read_or_create(&audit.key_file(), &audit.file)?,
+            None => {
+                let (key_file, file) = (audit.key_file(), &audit.file);
+                let key = AuditKey::read_or_create(&key_file, file)?;
+                if AuditKey::has_lost_log(&key_file, file) {
+                    tracing::warn!(
+                        "the audit log `{}` doesn't exist, but its key `{}` does: the log was removed, or its key should \
+                         have been moved away with it",
+                        file.display(),
+                        key_file.display()
+                    );
+                }
+                key
+            }
         };
         let when_full = match audit.when_full {
             AuditWhenFull::Refuse => WhenFull::Refuse,
@@ -119,7 +131,7 @@ impl Auditor {
         for plugin in &config.plugins {
             let granted = plugin.added_grants(None);
             if !granted.is_empty() {
-                auditor.record_grants(&plugin.id, &granted, &[], Some("start"));
+                auditor.record_grants(&plugin.id, &granted, &[], &[], Some("start"));
             }
         }
         Ok(Arc::new(auditor))
@@ -156,12 +168,14 @@ impl Auditor {
         plugin: &PluginId,
         added: &[String],
         removed: &[String],
+        remaining: &[String],
         reason: Option<&'static str>,
     ) {
         let mut record = AuditRecord::new(AuditEvent::Grants, AuditOutcome::Allowed);
         record.plugin = Some(plugin.to_string());
         record.added = added.to_vec();
         record.removed = removed.to_vec();
+        record.remaining = remaining.to_vec();
         record.reason = reason;
         self.log.record_change(&record);
     }
@@ -237,8 +251,8 @@ impl SupervisorObserver for Auditor {
                 (record.digest, record.added) = (digest, grants);
                 record
             }
-            SupervisorChange::Grants { plugin, added, removed } => {
-                return self.record_grants(plugin, added, removed, None);
+            SupervisorChange::Grants { plugin, added, removed, remaining } => {
+                return self.record_grants(plugin, added, removed, remaining, None);
             }
             SupervisorChange::Code { plugin, before, after } => {
                 let mut record = AuditRecord::new(AuditEvent::Code, AuditOutcome::Allowed);

@@ -3,6 +3,7 @@
 //! The result of a command goes to stdout, everything else (errors, the banner, log lines) to stderr. With
 //! `--format json`, the result is one JSON document; with `--log-format json`, every line on stderr is a JSON object.
 
+use std::iter::successors;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -13,6 +14,7 @@ use self::error::CommandError;
 use crate::app::{PassedSockets, PassedSocketsError};
 use crate::telemetry::{LogFormat, Verbosity, WarningDestination, set_stderr_format};
 
+mod add;
 mod admin_client;
 mod audit;
 mod call;
@@ -22,20 +24,25 @@ mod client_tls;
 mod completions;
 mod configuration;
 mod connect;
+mod connection_failure;
 mod error;
+mod file_write;
 mod fetch;
 mod mcp_client;
 mod schema_fields;
 mod health;
+mod init;
 mod inspect;
 mod list;
 mod man;
 mod new;
 mod print;
 mod program;
+mod prompt;
 mod push;
 mod reload;
 mod remote_plugins;
+mod remove;
 mod schema;
 mod serve;
 mod stderr;
@@ -87,6 +94,8 @@ impl From<ExitKind> for ExitCode {
 
 const AFTER_HELP: &str = "\
 Examples:
+  moongate add filesystem ~/notes    add a plugin that is part of the gateway
+  moongate client cursor --write     connect a host to the gateway
   moongate serve                     serve over HTTP, at the address in gateway.toml
   moongate serve --stdio             serve the host that started the process
   moongate check                     report all problems in gateway.toml
@@ -98,7 +107,7 @@ Exit codes:
    0  success
    1  failure
    2  invalid command line
-   3  missing or invalid token
+   3  missing or invalid token or client certificate
    4  no gateway responds
    5  the tool can't be called, or returned an error
   78  the configuration or one of its plugins is invalid";
@@ -111,7 +120,7 @@ Exit codes:
     long_version = version::long(),
     after_help = AFTER_HELP
 )]
-#[command(arg_required_else_help = true, infer_subcommands = false, disable_help_subcommand = true)]
+#[command(arg_required_else_help = true, infer_subcommands = false)]
 pub struct Cli {
     #[command(flatten)]
     common: CommonOptions,
@@ -160,6 +169,11 @@ enum OutputFormat {
 
 #[derive(Debug, Subcommand)]
 enum CliCommand {
+    Init(init::Init),
+    #[command(alias = "install")]
+    Add(add::Add),
+    #[command(aliases = ["rm", "uninstall"])]
+    Remove(remove::Remove),
     #[command(aliases = ["run", "start"])]
     Serve(serve::Serve),
     #[command(alias = "validate")]
@@ -174,12 +188,13 @@ enum CliCommand {
     Fetch(fetch::Fetch),
     Update(update::Update),
     Push(push::Push),
-    #[command(alias = "init")]
     New(new::New),
     Client(client::Client),
     Connect(connect::Connect),
     Schema(schema::Schema),
     Completions(completions::Completions),
+    #[command(hide = true)]
+    Version(version::Version),
     #[command(hide = true)]
     Man(man::Man),
 }
@@ -191,9 +206,8 @@ impl Cli {
     /// The arguments request help or are invalid. The text is already printed, and the process should exit.
     pub fn read() -> Result<Self, ExitKind> {
         let read = Self::command().try_get_matches().and_then(|matches| {
-            let command = matches.subcommand().map(|(_, matches)| matches);
-            let format =
-                command.and_then(|matches| matches.try_get_one::<OutputFormat>("format").ok().flatten());
+            let innermost = successors(Some(&matches), |matches| Some(matches.subcommand()?.1)).last();
+            let format = innermost.and_then(|matches| matches.try_get_one("format").ok().flatten());
             let is_json = format == Some(&OutputFormat::Json);
             let mut cli = Self { is_json, ..Self::from_arg_matches(&matches)? };
             cli.common.is_config_typed = matches.value_source("config") == Some(ValueSource::CommandLine);
@@ -216,7 +230,11 @@ impl Cli {
     pub fn verbosity(&self) -> Verbosity {
         let looks = match self.verb {
             CliCommand::Serve(_) => false,
-            CliCommand::Check(_)
+            CliCommand::Init(_)
+            | CliCommand::Add(_)
+            | CliCommand::Remove(_)
+            | CliCommand::Version(_)
+            | CliCommand::Check(_)
             | CliCommand::List(_)
             | CliCommand::Inspect(_)
             | CliCommand::Call(_)
@@ -238,6 +256,10 @@ impl Cli {
             CliCommand::Call(call) => call.is_bare(),
             CliCommand::Update(_) | CliCommand::Push(_) => true,
             CliCommand::Serve(_)
+            | CliCommand::Init(_)
+            | CliCommand::Add(_)
+            | CliCommand::Remove(_)
+            | CliCommand::Version(_)
             | CliCommand::Check(_)
             | CliCommand::List(_)
             | CliCommand::Reload(_)
@@ -287,6 +309,10 @@ impl Cli {
     pub async fn run(self) -> ExitKind {
         let Self { common, verb, is_json } = self;
         let done = match verb {
+            CliCommand::Init(init) => init.run(&common),
+            CliCommand::Add(add) => add.run(&common).await,
+            CliCommand::Remove(remove) => remove.run(&common),
+            CliCommand::Version(version) => version.run().map_err(CommandError::from),
             CliCommand::Serve(serve) => serve.run(&common).await.map_err(CommandError::from),
             CliCommand::Check(check) => check.run(&common).await,
             CliCommand::List(list) => list.run(&common).await,

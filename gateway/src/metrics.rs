@@ -63,7 +63,7 @@ pub struct Metrics {
     calls: TrackedFamily<CallLabels, Counter>,
     call_durations: TrackedFamily<PluginLabels, Histogram>,
     request_durations: TrackedFamily<RequestLabels, Histogram>,
-    refused_requests: Family<ReasonLabels, Counter>,
+    refused_requests: Family<RefusedRequestLabels, Counter>,
     refused_calls: Family<ReasonLabels, Counter>,
     /// The calls of callers with a static token. The number of other callers is unbounded.
     caller_calls: TrackedFamily<CallerLabels, Counter>,
@@ -117,7 +117,14 @@ struct CallerLabels {
     outcome: &'static str,
 }
 
-/// The labels of refused requests and calls.
+/// The labels of refused requests.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RefusedRequestLabels {
+    listener: &'static str,
+    reason: &'static str,
+}
+
+/// The labels of refused calls.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ReasonLabels {
     reason: &'static str,
@@ -187,9 +194,10 @@ impl Metrics {
         })
     }
 
-    /// Counts a request over HTTP that was refused before its message was read. `reason` is a stable word.
-    pub fn request_refused(&self, reason: &'static str) {
-        self.refused_requests.get_or_create(&ReasonLabels { reason }).inc();
+    /// Counts a request over HTTP that was refused before its message was read. The listener and the reason are stable
+    /// words.
+    pub fn request_refused(&self, listener: &'static str, reason: &'static str) {
+        self.refused_requests.get_or_create(&RefusedRequestLabels { listener, reason }).inc();
     }
 
     /// Compares the series with a new catalog. While the catalog stays the same, the number of series is bounded

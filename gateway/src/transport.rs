@@ -1,4 +1,4 @@
-//! Transports: stdio, HTTP and a Unix socket.
+//! Transports: stdio, HTTP with WebSockets, and a Unix socket.
 //!
 //! A transport frames and limits messages; over HTTP and a Unix socket, it also authenticates callers. The [`Server`] answers the
 //! messages. `app` starts the transports and ends them.
@@ -15,6 +15,7 @@ pub mod http;
 pub mod stdio;
 pub mod trace;
 pub mod unix_socket;
+pub(crate) mod websocket;
 
 /// The time limit for the running calls of a client that has closed its byte stream. Hosts kill a server that takes longer
 /// to exit.

@@ -7,6 +7,8 @@ mod commands;
 mod applied_hints;
 mod first_hour;
 mod inspect;
+#[cfg(unix)]
+mod install;
 mod roles;
 #[cfg(unix)]
 mod diagnostic_places;

@@ -33,3 +33,4 @@ mod tls;
 #[cfg(unix)]
 mod unix_socket;
 mod unreadable_messages;
+mod websocket;

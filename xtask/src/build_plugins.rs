@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, bail};
 
 use crate::foreign_plugins;
-use crate::project::Project;
+use crate::project::{Guest, Project};
 use crate::report;
 use crate::run::ProcessRun;
 
@@ -29,11 +29,17 @@ pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
 pub(crate) fn build(project: &Project) -> Result<()> {
     add_target(project)?;
     let guests = project.guests()?;
-    let mut cargo = project.cargo(&["build", "--profile", "guest", "--target", TARGET]);
-    for guest in &guests {
-        cargo = cargo.args(["-p", guest.package.as_str()]);
+    // Plugins and test guests separately: the build script of the built-in plugins builds the same plugins, and cargo
+    // reuses them only if they are built with the same other packages.
+    let (plugins, others): (Vec<&Guest>, Vec<&Guest>) =
+        guests.iter().partition(|guest| guest.package.ends_with("-plugin"));
+    for packages in [plugins, others] {
+        let mut cargo = project.cargo(&["build", "--profile", "guest", "--target", TARGET]);
+        for guest in packages {
+            cargo = cargo.args(["-p", guest.package.as_str()]);
+        }
+        cargo.stdout_to_stderr().run()?;
     }
-    cargo.stdout_to_stderr().run()?;
 
     let dist = project.dist();
     fs::create_dir_all(&dist).with_context(|| format!("can't create `{}`", dist.display()))?;

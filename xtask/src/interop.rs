@@ -113,10 +113,12 @@ fn run_suites(project: &Project, table: &mut ClientTable, wanted: impl Fn(&str) 
     total
 }
 
-/// Starts the built gateway over HTTP, on a port that the system chooses, with a configuration of the checkout.
+/// Starts the built gateway over HTTP, on a port that the system chooses, and over a Unix socket, with a configuration of
+/// the checkout.
 fn start_gateway(project: &Project, config: &str) -> Result<Server> {
     let mut command = Command::new(project.gateway());
     command.args(["serve", "--http", "127.0.0.1:0", "-c", config]).current_dir(project.root());
+    command.args(["--listen", &socket_address(project, "plain")]);
     command.env("MOONGATE_CACHE_DIR", project.code_cache());
     command.env(REPLACED_PLUGIN_VARIABLE, replaced_plugin(project)?);
     Server::start(command).context("the gateway didn't start")
@@ -132,6 +134,16 @@ fn replaced_plugin(project: &Project) -> Result<PathBuf> {
         fs::copy(&first, &file).with_context(|| format!("can't copy `{}`", first.display()))?;
     }
     Ok(file)
+}
+
+/// The address of a gateway's Unix socket. A gateway that was killed leaves it behind, and the next one replaces it.
+fn socket_address(project: &Project, name: &str) -> String {
+    format!("unix:{}", project.target().join(format!("interop/run/{name}.sock")).display())
+}
+
+/// The URL of a WebSocket.
+fn websocket_url(server: &Server) -> String {
+    server.url.replacen("http", "ws", 1)
 }
 
 /// The URL of the HTTP transport of 2024-11-05.

@@ -8,6 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ring::hmac;
 use ring::rand::{SecureRandom as _, SystemRandom};
@@ -21,6 +22,9 @@ const KEY_BYTES: usize = 32;
 
 /// The minimum length of a key, in characters.
 const MIN_KEY_CHARS: usize = 32;
+
+/// The time within which a new log has its first line.
+const LOG_CREATION_TIME: Duration = Duration::from_secs(60);
 
 /// The maximum length of a key file, in bytes.
 const MAX_KEY_FILE_BYTES: u64 = 4096;
@@ -111,6 +115,15 @@ impl AuditKey {
         }
         create(path).map_err(|source| AuditKeyError::Io { path: path.to_owned(), source })?;
         Self::read(path)
+    }
+
+    /// Reports whether the key is older than a minute, and its log has no lines. Other gateways can start at the same
+    /// time, so a newer key means nothing.
+    #[must_use]
+    pub fn has_lost_log(path: &Path, log: &Path) -> bool {
+        let created = fs::symlink_metadata(path).and_then(|found| found.modified());
+        let age = created.ok().and_then(|created| created.elapsed().ok());
+        !has_lines(log) && age.is_some_and(|age| age > LOG_CREATION_TIME)
     }
 
     /// The keyed hash of a line.

@@ -192,6 +192,9 @@ pub struct AuditRecord {
     /// Removals.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "short_list")]
     pub removed: Vec<String>,
+    /// What is left of the removals, such as the rest of a narrowed grant.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "short_list")]
+    pub remaining: Vec<String>,
     /// More, for people.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "short_text")]
     pub detail: Option<String>,
@@ -223,6 +226,7 @@ impl AuditRecord {
             changes: Vec::new(),
             added: Vec::new(),
             removed: Vec::new(),
+            remaining: Vec::new(),
             detail: None,
         }
     }

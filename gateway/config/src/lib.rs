@@ -11,6 +11,7 @@
 //! - `sections` and `grants`: the tables of the file.
 //! - `protected_paths`: keeps grants away from the gateway's own files.
 //! - `report`: diagnostics, redaction, and the resolved configuration.
+//! - `text_edit`: adds tables to the text of a file and removes them.
 //! - `restart`: the differences between two configurations that need a restart.
 
 use std::num::NonZeroU32;
@@ -33,6 +34,7 @@ mod report;
 mod restart;
 mod sections;
 mod spec;
+mod text_edit;
 
 #[cfg(any(test, feature = "fuzz"))]
 pub use grants::fuzz_grant;
@@ -54,7 +56,9 @@ pub use sections::admin::{AdminConfig, admin_listener};
 pub use sections::audit::{AuditArguments, AuditConfig, AuditWhenFull};
 pub use sections::gateway::{WatchConfig, WiderGrantsPolicy};
 pub use sections::http::{BearerToken, HttpConfig, ListenerKind};
-pub use sections::http_tls::{ClientAuthority, ClientCertificatePolicy, TlsConfig, listener_certificate};
+pub use sections::http_tls::{
+    ClientAuthority, ClientCertificatePolicy, TlsConfig, certificate_problem, listener_certificate,
+};
 pub use sections::oauth::{
     IntrospectionConfig, IssuerConfig, KeyLocation, OAuthConfig, ProtectedResource, is_secure_url,
 };
@@ -62,6 +66,7 @@ pub use sections::sources::{COMPONENT_DIRECTORY, SourcesConfig, component_file_n
 pub use sections::unix_socket::{UnixSocketConfig, UnixSocketLimits};
 pub use spec::json_schema as schema;
 pub use spec::{keys, reference};
+pub use text_edit::{TextEditError, append_block, contains_table, remove_table};
 
 /// The whole configuration: paths are absolute, defaults filled in, secrets read.
 #[derive(Debug, Clone)]

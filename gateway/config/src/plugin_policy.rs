@@ -37,6 +37,7 @@ impl PluginConfig {
             id: _,
             span: _,
             source: _,
+            builtin: _,
             remote: _,
             source_span: _,
             sha256: _,

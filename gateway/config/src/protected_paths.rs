@@ -221,7 +221,7 @@ impl ProtectedPath {
 /// effect.
 #[must_use]
 pub fn check_component(plugin: &PluginConfig, all: &[Arc<PluginConfig>]) -> Option<Diagnostic> {
-    reached_by_any(&plugin.source, all, Protection::FromWriting, |now| {
+    reached_by_any(plugin.component_file()?, all, Protection::FromWriting, |now| {
         format!("the component of the plugin `{}`, which is {now}", plugin.id)
     })
 }
@@ -325,8 +325,10 @@ fn protected_paths(config: &Config) -> Vec<ProtectedPath> {
         all.push(ProtectedPath::new("the lock file".to_owned(), &config.sources.lock_file, FromWriting));
     }
     for plugin in &config.plugins {
-        let what = format!("the component of the plugin `{}`", plugin.id);
-        all.push(ProtectedPath::new(what, &plugin.source, FromWriting));
+        if let Some(file) = plugin.component_file() {
+            let what = format!("the component of the plugin `{}`", plugin.id);
+            all.push(ProtectedPath::new(what, file, FromWriting));
+        }
     }
     for mount in process_mounts() {
         let shown = quoted(&mount.to_string_lossy());

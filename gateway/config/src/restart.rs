@@ -139,7 +139,7 @@ impl HttpConfig {
     }
 
     /// Every key, and whether it differs.
-    fn changed_keys(&self, new: &Self) -> [(&'static str, bool); 17] {
+    fn changed_keys(&self, new: &Self) -> [(&'static str, bool); 18] {
         let Self {
             listen,
             tokens,
@@ -155,6 +155,7 @@ impl HttpConfig {
             idle_timeout,
             close_streams_after,
             legacy_sse,
+            websocket,
             max_connections,
             trusted_proxies,
             health,
@@ -173,6 +174,7 @@ impl HttpConfig {
             ("http.idle_timeout", *idle_timeout != new.idle_timeout),
             ("http.close_streams_after", *close_streams_after != new.close_streams_after),
             ("http.legacy_sse", *legacy_sse != new.legacy_sse),
+            ("http.websocket", *websocket != new.websocket),
             ("http.max_connections", *max_connections != new.max_connections),
             ("http.health", *health != new.health),
             ("http.trusted_proxies", *trusted_proxies != new.trusted_proxies),

@@ -279,9 +279,15 @@ impl ComponentLoader {
     }
 
     /// The digest and the cached description of the component at this path with this configuration, if the file hasn't
-    /// changed since it was read.
+    /// changed since it was read. A built-in component doesn't change, and isn't unpacked for this.
     pub(super) fn find_described(&self, config: &PluginConfig) -> Option<(Digest, CachedDescription)> {
-        let (digest, size) = self.known_files.as_ref()?.find(&config.source)?;
+        let (digest, size) = match config.builtin {
+            Some(plugin) => {
+                let component = moongate_builtin_plugins::component(plugin);
+                (component.digest(), component.size())
+            }
+            None => self.known_files.as_ref()?.find(&config.source)?,
+        };
         let is_pinned = config.sha256.is_none_or(|pinned| pinned == digest);
         if !is_pinned || size > config.limits.component.as_u64() {
             return None;

@@ -8,6 +8,8 @@ pub mod json;
 pub mod text;
 // Names as types: plugins, tools, prompts, resources, digests, principals.
 pub mod names;
+// The plugins that are part of the gateway.
+pub mod builtin_plugin;
 // URIs in a form in which equivalent spellings are equal.
 pub mod uri_form;
 // Limits on the calls of callers and of tools.

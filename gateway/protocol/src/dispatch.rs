@@ -22,6 +22,7 @@ use crate::limiter::{CallPermit, ConcurrencyLimiter};
 use crate::names::{Principal, ResourceUri};
 use crate::unread_responses::UnreadResponses;
 
+mod access_log;
 mod arguments;
 mod check_pool;
 mod error;
@@ -40,6 +41,7 @@ pub(crate) use observer::{Observed, RequestSpan};
 pub use startup_wait::{StartupStages, StartupWait};
 pub use suggestions::UnknownName;
 
+use access_log::AccessLog;
 use arguments::CallChecks;
 use check_pool::{CheckError, CheckLimits, CheckPool};
 use observer::{CalledItem, PluginCall};
@@ -51,6 +53,7 @@ pub struct Dispatcher {
     limiter: Arc<ConcurrencyLimiter>,
     unread_responses: Arc<UnreadResponses>,
     observer: Option<Arc<dyn Observer>>,
+    access_log: Arc<AccessLog>,
     checks: Arc<CheckPool>,
     startup_wait: StartupWait,
 }
@@ -97,6 +100,7 @@ impl Dispatcher {
             limiter,
             unread_responses,
             observer: None,
+            access_log: Arc::default(),
             checks: Arc::new(CheckPool::new()),
             startup_wait: StartupWait::over(),
         }
@@ -174,7 +178,7 @@ impl Dispatcher {
         arguments: &Arguments<'_>,
     ) -> Result<DispatchOutcome<ToolResult>, DispatchError> {
         let unknown = || {
-            observer::log_unknown(context, CallKind::Tool, Some(name));
+            self.access_log.log_unknown(context, CallKind::Tool, Some(name));
             self.refuse_name(context, CallKind::Tool, name);
             DispatchError::unknown_tool(name, view)
         };
@@ -216,7 +220,7 @@ impl Dispatcher {
         uri: &str,
     ) -> Result<DispatchOutcome<ReadResult>, DispatchError> {
         let unknown = || {
-            observer::log_unknown(context, CallKind::Resource, None);
+            self.access_log.log_unknown(context, CallKind::Resource, None);
             self.refuse_name(context, CallKind::Resource, uri);
             DispatchError::resource_not_found(uri, view)
         };
@@ -245,7 +249,7 @@ impl Dispatcher {
         arguments: &[(String, String)],
     ) -> Result<DispatchOutcome<PromptResult>, DispatchError> {
         let unknown = || {
-            observer::log_unknown(context, CallKind::Prompt, Some(name));
+            self.access_log.log_unknown(context, CallKind::Prompt, Some(name));
             self.refuse_name(context, CallKind::Prompt, name);
             DispatchError::unknown_prompt(name, view)
         };
@@ -282,7 +286,7 @@ impl Dispatcher {
         let (catalog_plugin, target) = match whose {
             CompletionOwner::Prompt(prompt) => {
                 let unknown = || {
-                    observer::log_unknown(context, CallKind::Completion, Some(prompt));
+                    self.access_log.log_unknown(context, CallKind::Completion, Some(prompt));
                     self.refuse_name(context, CallKind::Completion, prompt);
                     DispatchError::unknown_prompt(prompt, view)
                 };
@@ -294,7 +298,7 @@ impl Dispatcher {
             }
             CompletionOwner::Resource(text) => {
                 let unknown = || {
-                    observer::log_unknown(context, CallKind::Completion, None);
+                    self.access_log.log_unknown(context, CallKind::Completion, None);
                     self.refuse_name(context, CallKind::Completion, text);
                     DispatchError::unknown_template(text, view)
                 };
@@ -321,7 +325,7 @@ impl Dispatcher {
         called: CalledItem<'a>,
         input: CallInput<'a>,
     ) -> RequestSpan<PluginCall<'a>> {
-        RequestSpan::of_call(self.observer.as_ref(), catalog_plugin, context, called, input)
+        RequestSpan::of_call(self.observer.as_ref(), &self.access_log, catalog_plugin, context, called, input)
     }
 
     /// Reports a name that nothing has that the caller can see.

@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use crate::transport::http::auth::bearer;
 use crate::transport::http::client_identity::ClientIdentity;
 use crate::transport::http::failed_tokens::{FAILURE_DELAY, FailedTokens};
+use crate::transport::http::listener::ListenerPurpose;
 use crate::transport::http::refusal_log::RefusalLog;
 use crate::transport::http::rejection::Rejection;
 
@@ -36,7 +37,7 @@ impl AdminAuthenticator {
             tokens,
             accepts_certificates: config.accepts_certificates(),
             failed_tokens: FailedTokens::default(),
-            refusals: RefusalLog::default(),
+            refusals: RefusalLog::new(ListenerPurpose::Admin),
         }
     }
 

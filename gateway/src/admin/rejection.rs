@@ -89,6 +89,8 @@ fn message(rejection: Rejection) -> String {
         | Rejection::BodyTooLarge(_)
         | Rejection::BodyTimeout
         | Rejection::IncompleteBody
+        | Rejection::WebSocketVersion
+        | Rejection::WebSocketHandshake
         | Rejection::Connections
         | Rejection::RequestMemory => rejection.message(),
     }

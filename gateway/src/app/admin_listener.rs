@@ -18,6 +18,7 @@ use crate::metrics::{Metrics, MetricsFormat, MetricsSnapshot};
 use crate::supervisor::Supervisor;
 use crate::supervisor::control::AdminCredentials;
 use crate::supervisor::status::SupervisorStatus;
+use crate::transport::http::listener::ListenerPurpose;
 use moongate_host::WasmHost;
 
 /// The time limit for answers in progress at shutdown.
@@ -88,7 +89,9 @@ impl AdminListener {
             status: Box::new(supervisor.status_reader()),
             reloader: supervisor.reloader(),
             metrics: Box::new(move |format| sources.render(format)),
-            refused: Box::new(move |reason| refusals.request_refused(reason)),
+            refused: Box::new(move |reason| {
+                refusals.request_refused(ListenerPurpose::Admin.as_str(), reason);
+            }),
             authentication_failed: Box::new(move |address, reason| {
                 if let Some(auditor) = &auditor {
                     auditor.admin_refused(address, reason);

@@ -30,6 +30,7 @@ use url::{Host, Url};
 
 use crate::admin::AdminRoute;
 use crate::cli::client_tls::ClientTlsOptions;
+use crate::cli::connection_failure::{ConnectionFailure, tls_error};
 use crate::cli::error::CommandError;
 use crate::cli::{CommonOptions, ExitKind, configuration, print, serve};
 use crate::transport::http::rejection::Rejection;
@@ -37,6 +38,10 @@ use crate::transport::http::tls::PLAIN_HTTP_ANSWER;
 
 /// The variable with the token of the admin listener.
 const ADMIN_TOKEN_VARIABLE: &str = "MOONGATE_ADMIN_TOKEN";
+
+/// The hint if no gateway responds.
+const SILENCE_HINT: &str = "start it with `moongate serve`, or pass its admin listener with `--admin`; a changed `listen` \
+                            in `[admin]` needs a restart";
 
 /// The time limit for connecting to the listener, and for its TLS handshake.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -139,6 +144,9 @@ pub(super) enum AdminClientError {
     /// Nothing listens at the address, or it doesn't respond.
     #[error("no gateway responds at {0}: {1}")]
     Unreachable(AdminAddress, String),
+    /// One side refused the other's certificate, or the connection ended.
+    #[error("{}", .1.message(.0))]
+    Connection(AdminAddress, ConnectionFailure),
     /// The configuration has no admin listener.
     #[error("the configuration has no `[admin]` listener")]
     NoAdminListener,
@@ -157,10 +165,8 @@ impl AdminClientError {
     /// The hint for the error.
     fn hint(&self) -> &'static str {
         match self {
-            Self::Unreachable(..) => {
-                "start it with `moongate serve`, or pass its admin listener with `--admin`; a changed `listen` in \
-                 `[admin]` needs a restart"
-            }
+            Self::Connection(_, failure) => failure.hint().unwrap_or(SILENCE_HINT),
+            Self::Unreachable(..) => SILENCE_HINT,
             Self::NoAdminListener => {
                 "add an `[admin]` table and restart the gateway; to reload without a listener, send SIGHUP"
             }
@@ -178,6 +184,7 @@ impl AdminClientError {
 impl From<AdminClientError> for CommandError {
     fn from(silence: AdminClientError) -> Self {
         let exit = match &silence {
+            AdminClientError::Connection(_, failure) => failure.exit(),
             AdminClientError::Unreachable(..)
             | AdminClientError::NoAdminListener
             | AdminClientError::UnknownPort => ExitKind::Unreachable,
@@ -338,6 +345,19 @@ impl AdminClient {
         AdminClientError::Unreachable(self.address.clone(), reason)
     }
 
+    fn connection_failure(&self, error: &(dyn std::error::Error + 'static)) -> AdminClientError {
+        match tls_error(error) {
+            Some(rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType)) => {
+                let AdminAddress { host, port, .. } = &self.address;
+                self.unreachable(format!("it doesn't use TLS: write http://{host}:{port}"))
+            }
+            _ => {
+                let failure = ConnectionFailure::of(error, self.tls.is_some());
+                AdminClientError::Connection(self.address.clone(), failure)
+            }
+        }
+    }
+
     /// Connects, and waits for the end of the TLS handshake.
     async fn connect(&self) -> io::Result<Either<TcpStream, TlsStream<TcpStream>>> {
         let AdminAddress { host, port, .. } = &self.address;
@@ -367,10 +387,13 @@ impl AdminClient {
             Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 return Err(unreachable("nothing listens there".to_owned()));
             }
-            Ok(Err(error)) => return Err(unreachable(error.to_string())),
+            Ok(Err(error)) => return Err(self.connection_failure(&error)),
             Err(_) => return Err(unreachable("timed out while connecting".to_owned())),
         };
-        let broken = |error: hyper::Error| unreachable(format!("invalid HTTP response: {error}"));
+        let broken = |error: hyper::Error| match (tls_error(&error), &self.tls) {
+            (None, None) => unreachable(format!("invalid HTTP response: {error}")),
+            (Some(_), _) | (None, Some(_)) => self.connection_failure(&error),
+        };
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
         let AdminAddress { host, port, .. } = &self.address;
         let mut request = Request::builder()

@@ -1,9 +1,10 @@
 //! `audit`: checks the audit log.
 
+use std::io;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use moongate_audit::{AuditKey, ChainHash, LogFiles, Verification, VerificationError, verify};
+use moongate_audit::{AuditKey, AuditKeyError, ChainHash, LogFiles, Verification, VerificationError, verify};
 use serde_json::json;
 
 use crate::cli::error::{CommandError, CommandResult};
@@ -76,10 +77,21 @@ impl Verify {
                 (files, key)
             }
         };
-        let key = key.map_err(|error| failure(&error, Some("pass the file with `--key-file`")))?;
+        let key = key.map_err(|error| failure(&error, Some(key_hint(&error))))?;
         let files = files.map_err(|error| failure(&error, None))?;
         let count = files.count();
-        let found = verify(files, &key, head).map_err(|error| failure(&error, hint(&error)))?;
+        let found = verify(files, &key, head).map_err(|error| {
+            let failed = failure(&error, hint(&error));
+            match &error {
+                VerificationError::Line { path, line, .. } => {
+                    failed.member("file", json!(path.to_string_lossy())).member("line", json!(line))
+                }
+                VerificationError::Io { path, .. } => failed.member("file", json!(path.to_string_lossy())),
+                VerificationError::HeadMissing { .. }
+                | VerificationError::OldestMissing { .. }
+                | VerificationError::Empty => failed,
+            }
+        })?;
         report(&found, count, format)
     }
 }
@@ -96,11 +108,26 @@ fn hint(error: &VerificationError) -> Option<&'static str> {
     }
 }
 
+fn key_hint(error: &AuditKeyError) -> &'static str {
+    match error {
+        AuditKeyError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+            "the gateway creates the key and the log when it starts; pass the key of a copy with `--key-file`"
+        }
+        AuditKeyError::NotPrivate(_) => "run `chmod 600` on it, as its owner",
+        AuditKeyError::Io { .. } | AuditKeyError::Missing(_) | AuditKeyError::TooShort => {
+            "pass the file with `--key-file`"
+        }
+    }
+}
+
 /// The audit log of the configuration.
 fn audit_config(common: &CommonOptions) -> Result<moongate_config::AuditConfig, CommandError> {
     let loaded = configuration::read(common.config.as_deref());
     let Some(config) = loaded.config else {
-        return Err(CommandError::new(ExitKind::Configuration).diagnostics(&loaded.problems, &loaded.source));
+        let failed = CommandError::new(ExitKind::Configuration).diagnostics(&loaded.problems, &loaded.source);
+        return Err(
+            failed.notes("hint: to check a copy without the configuration, pass FILE and `--key-file`\n")
+        );
     };
     config.audit.ok_or_else(|| {
         let hint = "add `[audit]`, or pass FILE and `--key-file`";

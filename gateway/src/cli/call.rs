@@ -23,7 +23,7 @@ use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::mcp_client::{McpClient, McpClientError, socket_url};
 use crate::cli::serve::socket_path;
 use crate::cli::stderr::StderrMessages;
-use crate::cli::{CommonOptions, ExitKind, OutputFormat, configuration, print};
+use crate::cli::{CommonOptions, ExitKind, OutputFormat, configuration, connect, print, prompt};
 use crate::supervisor::{Supervisor, SupervisorOptions};
 use crate::transport::unix_socket::ADDRESS_PREFIX;
 
@@ -38,6 +38,9 @@ mod tool_help;
 
 /// The hint for an unknown tool.
 const LIST_TOOLS_HINT: &str = "to list the tools, omit the tool's name";
+
+/// The hint if no gateway responds.
+const SERVE_HINT: &str = "`moongate serve` prints its endpoint when it starts";
 
 /// The default of `--timeout`, in seconds.
 pub(super) const DEFAULT_TIMEOUT_SECS: u64 = 60;
@@ -54,8 +57,8 @@ Examples:
   moongate call --url unix:/run/moongate/mcp.sock time_get_current_time timezone=UTC
   moongate call notes_clear --answer sure.sure=true
 
-Without TOOL, the command lists the tools. If a tool asks questions, the command prints them with the options that answer \
-them; run it again with those options.
+Without TOOL, the command lists the tools. On a terminal, it asks for required arguments that are missing. If a tool \
+asks questions, the command prints them with the options that answer them; run it again with those options.
 
 --explain prints to stderr or, with `--format json`, as `grants` in the document, even if the call fails. For --url, set \
 the variable MOONGATE_TOKEN to the bearer token.")]
@@ -69,7 +72,8 @@ pub(super) struct Call {
     /// All arguments as one JSON object
     #[arg(long, value_name = "OBJECT", conflicts_with = "pairs")]
     json: Option<String>,
-    /// Call a tool of this component without a configuration; the component has no grants, but can ask you questions
+    /// Call a tool of this component, or of `builtin:NAME`, without a configuration; it has no grants, but can ask you
+    /// questions
     #[arg(long, value_name = "FILE")]
     plugin: Option<PathBuf>,
     /// Call a tool of the running gateway at this endpoint: an address of http or https, or unix:PATH
@@ -102,7 +106,7 @@ pub(super) fn endpoint(text: &str) -> Result<Url, String> {
         return socket_url(&socket_path(text)?).ok_or_else(|| "the path isn't UTF-8".to_owned());
     }
     let url = Url::parse(text).ok().filter(|url| ["http", "https"].contains(&url.scheme()) && url.has_host());
-    let url = url.ok_or("expected a complete URL, such as http://127.0.0.1:8931/mcp")?;
+    let url = url.ok_or("expected a complete URL, such as http://127.0.0.1:8931/mcp, or unix:PATH")?;
     // A password would be visible in messages, in the process list and in the shell's history.
     if !url.username().is_empty() || url.password().is_some() {
         return Err(
@@ -233,6 +237,7 @@ impl Call {
         let arguments = arguments::parse_arguments(self.json.as_deref(), &self.pairs, schema)
             .map_err(|error| CommandError::new(ExitKind::Usage).message(&format!("{error:#}"), None))?;
         let Some(schema) = schema else { return Ok(arguments) };
+        let arguments = self.ask_for_missing(schema, arguments)?;
         if !tool_help::missing_fields(schema, &arguments).is_empty() {
             let words = match &self.json {
                 Some(_) => {
@@ -254,6 +259,30 @@ impl Call {
             print::note(&note);
         }
         Ok(arguments)
+    }
+
+    /// The arguments with the answers of the person at the terminal for missing ones, if there is one. Without an answer,
+    /// the argument stays missing.
+    fn ask_for_missing(&self, schema: &Value, arguments: Json) -> Result<Json, CommandError> {
+        // An unknown name is probably a misspelt one of those that are missing.
+        let is_asked = self.json.is_none()
+            && self.format == OutputFormat::Text
+            && prompt::can_ask()
+            && tool_help::unknown_arguments(schema, &arguments).is_empty();
+        if !is_asked {
+            return Ok(arguments);
+        }
+        let mut pairs = self.pairs.clone();
+        for field in tool_help::missing_fields(schema, &arguments) {
+            print::stderr_lines(&format!("{}\n", field.line()));
+            let answer = prompt::ask_line(&format!("{}:", print::inline(field.name)))?;
+            match answer.filter(|answer| !answer.is_empty()) {
+                Some(answer) => pairs.push(format!("{}={answer}", field.name)),
+                None => return Ok(arguments),
+            }
+        }
+        arguments::parse_arguments(None, &pairs, Some(schema))
+            .map_err(|error| CommandError::new(ExitKind::Usage).message(&format!("{error:#}"), None))
     }
 
     /// The command line of this call with different tool arguments and without logging options.
@@ -437,9 +466,12 @@ fn grant_note(entry: &ToolEntry, open: &OpenQuestions) -> StderrMessages {
 impl From<McpClientError> for CommandError {
     fn from(refusal: McpClientError) -> Self {
         let (message, hint, exit) = match &refusal {
-            McpClientError::Unreachable(message) => {
-                (message, "`moongate serve` prints its endpoint when it starts", ExitKind::Unreachable)
+            McpClientError::Connection(failure, endpoint) => {
+                let is_socket = endpoint.scheme() == "unix";
+                return failure
+                    .to_error(endpoint, if is_socket { connect::SILENCE_HINT } else { SERVE_HINT });
             }
+            McpClientError::Unreachable(message) => (message, SERVE_HINT, ExitKind::Unreachable),
             McpClientError::TimedOut(message) => {
                 (message, "check the address; for a slow tool, increase `--timeout`", ExitKind::Unreachable)
             }
@@ -449,7 +481,7 @@ impl From<McpClientError> for CommandError {
                 ExitKind::Unauthorized,
             ),
             McpClientError::Rejected(message) => {
-                (message, "see the gateway's log for details", ExitKind::Tool)
+                return Self::new(ExitKind::Tool).message(message, None);
             }
         };
         Self::new(exit).message(message, Some(hint))

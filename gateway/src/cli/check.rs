@@ -132,7 +132,7 @@ fn logged_warnings(supervisor: &Supervisor) -> Vec<Diagnostic> {
 fn without_plugins(totals: CatalogTotals) -> Option<Diagnostic> {
     (totals.plugins == 0 && totals.failed == 0).then(|| {
         Diagnostic::warning("no plugins are configured, so nothing is served")
-            .with_hint("add one, such as `[plugins.time]` with `source = \"time.wasm\"`")
+            .with_hint("add one, such as `moongate add time`; `moongate list builtin` lists more")
     })
 }
 

@@ -1,9 +1,9 @@
-//! `client`: prints the snippet that connects a host to the gateway.
+//! `client`: prints the snippet that connects a host to the gateway, or adds it to the host's file.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::env::VarError;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum};
@@ -13,6 +13,7 @@ use moongate_config::{
 use serde_json::json;
 use url::Url;
 
+use self::host_file::HostFileChange;
 use self::snippet::{GatewayConnection, ServerEntry, Snippet, TokenRequirement};
 use crate::cli::call::endpoint;
 use crate::cli::error::{CommandError, CommandResult};
@@ -20,22 +21,32 @@ use crate::cli::program::program_path;
 use crate::cli::{CommonOptions, ExitKind, OutputFormat, configuration, print};
 use crate::transport::http::MCP_PATH;
 
+mod host_file;
+mod jsonc;
 mod snippet;
 
 /// Print the snippet that connects a host (Claude Code, VS Code, …) to this gateway
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  moongate client claude-desktop --write
   moongate client claude-code
-  moongate client cursor > .cursor/mcp.json
+  moongate client vscode --write --file .vscode/mcp.json
   moongate client vscode --http
 
-The snippet goes to stdout; notes on where to put it go to stderr. By default, the host starts its own gateway over \
-stdio. With --http or --url, it connects to a running one.")]
+The snippet goes to stdout; notes on where to put it go to stderr. With --write, the command adds the gateway to the \
+host's own configuration file instead, keeps everything else in it, and copies the earlier file to FILE.moongate-backup. \
+By default, the host starts its own gateway over stdio. With --http or --url, it connects to a running one.")]
 pub(super) struct Client {
     /// Host to connect
     #[arg(value_name = "HOST")]
     host: McpHost,
+    /// Add the gateway to the host's configuration file
+    #[arg(short, long)]
+    write: bool,
+    /// File to add the gateway to, instead of the user's own
+    #[arg(long, value_name = "FILE", requires = "write")]
+    file: Option<PathBuf>,
     /// Connect to a running gateway at `listen` in `[http]`, instead of starting one
     #[arg(long)]
     http: bool,
@@ -62,6 +73,8 @@ enum McpHost {
     /// Visual Studio Code
     #[value(name = "vscode")]
     VsCode,
+    /// Zed
+    Zed,
     /// OpenAI's Codex
     Codex,
     /// The MCP Inspector
@@ -86,6 +99,9 @@ impl Client {
                 Some("remove `--http` or `--url`; or, if the gateway is public, add it as a connector in the settings"),
             ));
         };
+        if self.write {
+            return self.write_to_host(&entry, note.as_deref(), common);
+        }
         match self.format {
             OutputFormat::Text => print::stdout(&text)?,
             OutputFormat::Json => print::json(&json!({ "text": text, "place": place }))?,
@@ -95,6 +111,53 @@ impl Client {
             if let Some(note) = note {
                 print::note(&note);
             }
+        }
+        Ok(ExitKind::Success)
+    }
+
+    /// Adds the gateway to the host's own file.
+    fn write_to_host(
+        &self,
+        entry: &ServerEntry,
+        note: Option<&str>,
+        common: &CommonOptions,
+    ) -> CommandResult {
+        let hint = "without `--write`, the command prints what to add";
+        if self.host == McpHost::Inspector {
+            let message = "the Inspector has no configuration file";
+            return Err(CommandError::new(ExitKind::Usage).message(message, Some(hint)));
+        }
+        let Some(file) = self.file.clone().or_else(|| self.host.user_file()) else {
+            let message = "the location of the host's configuration file is unknown, because HOME isn't set";
+            return Err(
+                CommandError::new(ExitKind::Usage).message(message, Some("name the file with `--file`"))
+            );
+        };
+        let change = host_file::write_entry(self.host, &file, entry)?;
+        let shown = file.display().to_string();
+        let (effect, sentence) = match &change {
+            HostFileChange::Created => ("created", format!("created `{shown}` with `{}`", entry.name)),
+            HostFileChange::Updated { .. } => ("updated", format!("added `{}` to `{shown}`", entry.name)),
+            HostFileChange::Unchanged => {
+                ("unchanged", format!("`{shown}` already contains `{}`", entry.name))
+            }
+        };
+        let backup = match &change {
+            HostFileChange::Updated { backup } => Some(backup.display().to_string()),
+            HostFileChange::Created | HostFileChange::Unchanged => None,
+        };
+        match self.format {
+            OutputFormat::Text => print::stdout(&format!("{sentence}\n"))?,
+            OutputFormat::Json => print::json(&json!({ "file": shown, "effect": effect, "backup": backup }))?,
+        }
+        if !common.quiet {
+            if let Some(backup) = backup {
+                print::note(&format!("the earlier content is in `{backup}`"));
+            }
+            if change != HostFileChange::Unchanged {
+                print::note("restart the host, or reload its MCP servers, so that it reads the file");
+            }
+            note.into_iter().for_each(print::note);
         }
         Ok(ExitKind::Success)
     }

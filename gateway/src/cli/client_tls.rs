@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Args;
-use moongate_config::{ListenerKind, LoadedConfig, ProcessEnvironment, listener_certificate};
+use moongate_config::{
+    ListenerKind, LoadedConfig, ProcessEnvironment, certificate_problem, listener_certificate,
+};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
@@ -81,8 +83,15 @@ impl ClientTlsOptions {
             (Some(cert), Some(key)) => {
                 let own = PrivateKeyDer::from_pem_file(key)
                     .with_context(|| format!("can't read a private key in PEM from `{}`", key.display()))?;
-                client.with_client_auth_cert(certificates(cert)?, own).with_context(|| {
-                    format!("the key `{}` doesn't belong to `{}`", key.display(), cert.display())
+                client.with_client_auth_cert(certificates(cert)?, own).map_err(|error| match error {
+                    Error::InvalidCertificate(problem) => {
+                        let problem = certificate_problem(&problem);
+                        anyhow!("can't use the certificate `{}`: {problem}", cert.display())
+                    }
+                    Error::InconsistentKeys(_) => {
+                        anyhow!("the key `{}` doesn't belong to `{}`", key.display(), cert.display())
+                    }
+                    error => anyhow!("can't use the key `{}`: {error}", key.display()),
                 })
             }
             (Some(_) | None, Some(_) | None) => Ok(client.with_no_client_auth()),

@@ -8,14 +8,16 @@ use moongate_config::{
     ClientFeature, Config, ConfigSource, Diagnostic, Environment, LoadedConfig, PluginConfig,
     ProcessEnvironment,
 };
+use moongate_model::builtin_plugin::{BUILTIN_PREFIX, BuiltinPlugin};
 use moongate_model::names::PluginId;
 
 use crate::cli::error::CommandError;
+use crate::cli::init::CONFIG_TEMPLATE;
 use crate::cli::{CommonOptions, ExitKind, print};
 use crate::supervisor::{Supervisor, SupervisorOptions};
 
 /// The default name of the file.
-const CONFIG_FILE_NAME: &str = "gateway.toml";
+pub(super) const CONFIG_FILE_NAME: &str = "gateway.toml";
 
 /// Reads the named configuration, or otherwise the first one at the default locations.
 pub(super) fn read(named: Option<&Path>) -> LoadedConfig {
@@ -24,12 +26,45 @@ pub(super) fn read(named: Option<&Path>) -> LoadedConfig {
 
 /// Like [`read`], with a given environment.
 pub(super) fn read_with(named: Option<&Path>, variables: &dyn Environment) -> LoadedConfig {
-    let home = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let directory = home("XDG_CONFIG_HOME").or_else(|| Some(home("HOME")?.join(".config")));
-    let usual = default_locations(directory);
+    let usual = default_locations(user_config_directory());
     match named.or_else(|| usual.iter().map(PathBuf::as_path).find(|path| path.exists())) {
         Some(file) => moongate_config::load_config(file, variables),
         None => missing(&usual),
+    }
+}
+
+/// The directory for configurations of this user.
+pub(super) fn user_config_directory() -> Option<PathBuf> {
+    let home = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    home("XDG_CONFIG_HOME").or_else(|| Some(home("HOME")?.join(".config")))
+}
+
+/// The text of a configuration that a command edits.
+pub(super) struct ConfigText {
+    pub(super) file: PathBuf,
+    pub(super) text: String,
+    /// True if the file doesn't exist yet. The text is then that of a new configuration.
+    pub(super) is_new: bool,
+}
+
+/// Reads the configuration that other commands would use. If there is none, it is the named one, or the user's own.
+///
+/// # Errors
+/// The file can't be read.
+pub(super) fn read_for_edit(common: &CommonOptions) -> Result<ConfigText, CommandError> {
+    let mut usual = default_locations(user_config_directory());
+    let existing = usual.iter().find(|path| path.exists()).cloned();
+    let file = common.config.clone().or(existing).or_else(|| usual.pop());
+    let file = file.unwrap_or_else(|| PathBuf::from(CONFIG_FILE_NAME));
+    match std::fs::read_to_string(&file) {
+        Ok(text) => Ok(ConfigText { file, text, is_new: false }),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Ok(ConfigText { file, text: CONFIG_TEMPLATE.to_owned(), is_new: true })
+        }
+        Err(error) => {
+            let message = format!("can't read `{}`: {error}", file.display());
+            Err(CommandError::new(ExitKind::Failure).message(&message, None))
+        }
     }
 }
 
@@ -43,7 +78,7 @@ fn default_locations(directory: Option<PathBuf>) -> Vec<PathBuf> {
 fn missing(usual: &[PathBuf]) -> LoadedConfig {
     let places: Vec<String> = usual.iter().map(|path| format!("`{}`", path.display())).collect();
     let problem = Diagnostic::error(format!("no configuration at {}", places.join(" or ")))
-        .with_hint("pass one with `--config`, or set MOONGATE_CONFIG");
+        .with_hint("create one with `moongate init`, or pass one with `--config`");
     let source = ConfigSource { path: PathBuf::from(CONFIG_FILE_NAME), text: String::new() };
     let files = usual.iter().filter_map(|path| std::path::absolute(path).ok()).collect();
     LoadedConfig::invalid(source, vec![problem], files)
@@ -99,26 +134,38 @@ pub(super) fn report_kinds(problems: &[Diagnostic], source: &ConfigSource, commo
     let kinds = [(has_errors, "errors"), (has_warnings, "warnings")];
     let kinds = kinds.iter().filter(|(is_there, _)| *is_there).map(|(_, kind)| *kind);
     let file = source.path.to_string_lossy();
-    let option = if common.is_config_typed {
-        format!(" --config {}", print::shell_word(&file))
-    } else {
-        String::new()
-    };
+    let option = config_option(common);
     print::note(&format!(
         "`{file}` has {}; for details, run `moongate check{option}`",
         kinds.collect::<Vec<_>>().join(" and ")
     ));
 }
 
-/// A configuration with one component as its only plugin, without grants.
+/// The option that names the same configuration, for commands in hints. Empty if the command line doesn't name one.
+pub(super) fn config_option(common: &CommonOptions) -> String {
+    match common.config.as_ref().filter(|_| common.is_config_typed) {
+        Some(file) => format!(" --config {}", print::shell_word(&file.to_string_lossy())),
+        None => String::new(),
+    }
+}
+
+/// A configuration with one component as its only plugin, without grants: a file, or `builtin:NAME`.
 ///
 /// # Errors
-/// `file` can't be made absolute.
+/// `file` can't be made absolute, or there is no such built-in plugin.
 pub(super) fn bare(file: &Path) -> Result<Config> {
     let nothing = "version = 1\n".to_owned();
     let LoadedConfig { config, problems, .. } =
         moongate_config::parse_config(Path::new("gateway.toml"), nothing, &ProcessEnvironment);
     let mut config = config.with_context(|| problems.first().map(ToString::to_string).unwrap_or_default())?;
+    if let Some(name) = file.to_str().and_then(|text| text.strip_prefix(BUILTIN_PREFIX)) {
+        let plugin = BuiltinPlugin::named(name);
+        let plugin = plugin.with_context(|| {
+            format!("unknown built-in plugin `{name}`; to see their names, run `moongate list builtin`")
+        })?;
+        config.plugins = vec![Arc::new(PluginConfig::ungranted_builtin(PluginId::new(name)?, plugin))];
+        return Ok(config);
+    }
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let id = PluginId::new(&stem)
         .unwrap_or_else(|_| PluginId::new("plugin").expect("`plugin` is a valid plugin name"));

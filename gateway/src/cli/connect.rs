@@ -1,32 +1,71 @@
-//! `connect`: connects stdin and stdout to the Unix socket of a running gateway, for hosts that only start processes.
+//! `connect`: connects stdin and stdout to the Unix socket or a WebSocket of a running gateway, for hosts that only
+//! start processes.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use tokio::io::{AsyncWriteExt as _, copy};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, copy, split};
 use tokio::net::UnixStream;
+use url::Url;
 
+use crate::cli::client_tls::ClientTlsOptions;
 use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::serve::socket_path;
-use crate::cli::{CommonOptions, ExitKind, configuration};
+use crate::cli::{CommonOptions, ExitKind, configuration, print};
 use crate::transport::stdio::fds::StdioStreams;
 use crate::transport::unix_socket::ADDRESS_PREFIX;
+use crate::transport::websocket::{CloseReason, CloseReasonSlot};
 
-/// Connect stdin and stdout to the Unix socket of a running gateway, for hosts that only start processes
+mod websocket_client;
+
+/// The hint if no gateway responds at a Unix socket.
+pub(super) const SILENCE_HINT: &str =
+    "start the gateway with `moongate serve --listen unix:PATH`, as the same user";
+
+/// Connect stdin and stdout to the Unix socket or a WebSocket of a running gateway, for hosts that only start processes
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   moongate connect unix:/run/moongate/mcp.sock
+  moongate connect wss://gateway.example.com/mcp
   claude mcp add moongate -- moongate connect unix:/run/moongate/mcp.sock
 
-The gateway sees you as the caller: the user that runs this command. The exit code is 4 if no gateway responds, or if it \
-closes the connection.")]
+Over a Unix socket, the gateway sees you as the caller: the user that runs this command. For a WebSocket, set the \
+variable MOONGATE_TOKEN to the bearer token. The exit code is 4 if no gateway responds, or if it closes the connection, \
+and 3 if it rejects the token or the certificate.")]
 pub(super) struct Connect {
-    /// Address of the socket [default: `path` in `[unix_socket]`]
-    #[arg(value_name = "unix:PATH", value_parser = socket_path)]
-    address: Option<PathBuf>,
+    /// Address of the gateway: unix:PATH, or a URL of ws or wss [default: `path` in `[unix_socket]`]
+    #[arg(value_name = "ADDRESS", value_parser = gateway_address)]
+    address: Option<GatewayAddress>,
+    #[command(flatten)]
+    tls: ClientTlsOptions,
+}
+
+/// The address to connect to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum GatewayAddress {
+    /// The path of a Unix socket.
+    Socket(PathBuf),
+    /// The URL of a WebSocket.
+    WebSocket(Url),
+}
+
+/// Parses the address of a Unix socket or a WebSocket.
+fn gateway_address(text: &str) -> Result<GatewayAddress, String> {
+    if !text.contains("://") || text.starts_with(ADDRESS_PREFIX) {
+        return socket_path(text).map(GatewayAddress::Socket);
+    }
+    let url = Url::parse(text).ok().filter(|url| ["ws", "wss"].contains(&url.scheme()) && url.has_host());
+    let url = url.ok_or("expected unix:PATH, or a URL such as ws://127.0.0.1:8931/mcp")?;
+    // A password would be visible in messages, in the process list and in the shell's history.
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(
+            "remove the user name and the password; set the variable MOONGATE_TOKEN to the token".to_owned()
+        );
+    }
+    Ok(GatewayAddress::WebSocket(url))
 }
 
 /// The side that closed the connection.
@@ -41,25 +80,52 @@ impl Connect {
             let loaded = configuration::read(common.config.as_deref());
             loaded.config.and_then(|config| config.unix_socket).map(|socket| socket.path)
         };
-        let Some(path) = self.address.or_else(configured) else {
-            let hint = "write `moongate connect unix:PATH`, or set `path` in `[unix_socket]`";
-            return Err(CommandError::new(ExitKind::Usage).message("the Unix socket has no path", Some(hint)));
-        };
-        let address = format!("{ADDRESS_PREFIX}{}", path.display());
-        let unreachable = |message: String| {
-            let hint = "start the gateway with `moongate serve --listen unix:PATH`, as the same user";
-            CommandError::new(ExitKind::Unreachable).message(&message, Some(hint))
-        };
-        let stream = connect_to_socket(&path)
-            .await
-            .map_err(|error| unreachable(format!("no gateway responds at {address}: {error}")))?;
-        match forward(stream).await {
-            Ok(ClosedBy::Host) => Ok(ExitKind::Success),
-            Ok(ClosedBy::Gateway) => {
-                Err(unreachable(format!("the gateway at {address} closed the connection")))
+        match self.address.or_else(|| configured().map(GatewayAddress::Socket)) {
+            Some(GatewayAddress::Socket(_)) if self.tls.is_set() => {
+                let message = "`--cert`, `--key` and `--ca` need a URL of wss";
+                Err(CommandError::new(ExitKind::Usage).message(message, None))
             }
-            Err(error) => Err(unreachable(format!("lost the connection to {address}: {error}"))),
+            Some(GatewayAddress::Socket(path)) => connect_socket(path).await,
+            Some(GatewayAddress::WebSocket(url)) => connect_websocket(&url, &self.tls, common).await,
+            None => {
+                let hint = "write `moongate connect unix:PATH`, or set `path` in `[unix_socket]`";
+                Err(CommandError::new(ExitKind::Usage).message("the Unix socket has no path", Some(hint)))
+            }
         }
+    }
+}
+
+async fn connect_socket(path: PathBuf) -> CommandResult {
+    let address = format!("{ADDRESS_PREFIX}{}", path.display());
+    let unreachable =
+        |message: String| CommandError::new(ExitKind::Unreachable).message(&message, Some(SILENCE_HINT));
+    let stream = connect_to_socket(&path).await.map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            let message = format!("this user can't connect to {address}: {error}");
+            let hint = "connect as the gateway's user, or let systemd pass the socket with another mode";
+            CommandError::new(ExitKind::Unreachable).message(&message, Some(hint))
+        }
+        _ => unreachable(format!("no gateway responds at {address}: {error}")),
+    })?;
+    match forward(stream).await {
+        Ok(ClosedBy::Host) => Ok(ExitKind::Success),
+        Ok(ClosedBy::Gateway) => Err(unreachable(format!("the gateway at {address} closed the connection"))),
+        Err(error) => Err(unreachable(format!("lost the connection to {address}: {error}"))),
+    }
+}
+
+async fn connect_websocket(url: &Url, tls: &ClientTlsOptions, common: &CommonOptions) -> CommandResult {
+    let close = CloseReasonSlot::default();
+    let stream = websocket_client::open(url, tls, common, close.clone()).await?;
+    let unreachable = |message: String| CommandError::new(ExitKind::Unreachable).message(&message, None);
+    match (forward(stream).await, close.get()) {
+        (Ok(ClosedBy::Host), _) => Ok(ExitKind::Success),
+        (Ok(ClosedBy::Gateway), CloseReason::Peer { code, reason }) => {
+            let reason = print::inline(&reason);
+            Err(unreachable(format!("the gateway at {url} closed the connection: {code} {reason}")))
+        }
+        (Ok(ClosedBy::Gateway), _) => Err(unreachable(format!("the gateway at {url} closed the connection"))),
+        (Err(error), _) => Err(unreachable(format!("lost the connection to {url}: {error}"))),
     }
 }
 
@@ -81,8 +147,8 @@ pub(super) async fn connect_to_socket(path: &Path) -> io::Result<UnixStream> {
 
 /// Copies in both directions until the gateway closes its side, which it does once everything is answered after the host
 /// has closed stdin.
-async fn forward(stream: UnixStream) -> std::io::Result<ClosedBy> {
-    let (mut from_gateway, mut to_gateway) = stream.into_split();
+async fn forward(stream: impl AsyncRead + AsyncWrite) -> io::Result<ClosedBy> {
+    let (mut from_gateway, mut to_gateway) = split(stream);
     let StdioStreams { mut input, mut output, restore: _restore } = StdioStreams::open();
     let requests = async {
         copy(&mut input, &mut to_gateway).await?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use moongate_config::{Config, Credential, LoadedConfig, NeedMatch, PluginConfig, Requested, StateGrant};
+use moongate_model::builtin_plugin::BUILTIN_PREFIX;
 use moongate_model::manifest::{Interfaces, ItemKind, Manifest, RejectedItem, Resource, ResourceTemplate};
 use moongate_model::names::PluginId;
 use moongate_protocol::catalog::CatalogPlugin;
@@ -24,10 +25,11 @@ Examples:
   moongate inspect fetch                            a plugin of gateway.toml, with its grants
   moongate inspect target/wasm32-wasip2/release/hello.wasm
   moongate inspect ./hello.wasm --format json       with full schemas
+  moongate inspect builtin:fetch                    a plugin that is part of the gateway
 
-An argument that contains `/` or ends in `.wasm` is a file, and is shown without grants.")]
+An argument that contains `/` or ends in `.wasm` is a file. Files and built-in plugins are shown without grants.")]
 pub(super) struct Inspect {
-    /// Component file, or name of a plugin in the configuration
+    /// Component file, name of a plugin in the configuration, or `builtin:` and the name of a built-in plugin
     #[arg(value_name = "FILE|NAME")]
     which: PathBuf,
     /// Output format
@@ -78,10 +80,10 @@ struct InspectTarget {
     source: Option<moongate_config::ConfigSource>,
 }
 
-/// The name of a plugin; `None` if the argument is a file.
+/// The name of a plugin; `None` if the argument is a file or a built-in plugin.
 fn plugin_id(which: &Path) -> Option<PluginId> {
     let text = which.to_str()?;
-    let is_file = text.contains(['/', '\\']) || text.ends_with(".wasm");
+    let is_file = text.contains(['/', '\\']) || text.ends_with(".wasm") || text.starts_with(BUILTIN_PREFIX);
     if is_file { None } else { PluginId::new(text).ok() }
 }
 

@@ -19,6 +19,7 @@ use crate::cli::mcp_client::McpClient;
 use crate::cli::{CommonOptions, ExitKind, OutputFormat, configuration, print};
 use crate::supervisor::{Supervisor, SupervisorOptions};
 
+mod builtin;
 mod live;
 mod viewer;
 
@@ -32,6 +33,7 @@ Examples:
   moongate list
   moongate list tools --format json
   moongate list plugins
+  moongate list builtin
   moongate list tools --url http://127.0.0.1:8931/mcp
   moongate list tools --url unix:/run/moongate/mcp.sock
   moongate list --as ci
@@ -67,6 +69,8 @@ enum ListKind {
     Prompts,
     /// Plugins and their states
     Plugins,
+    /// Plugins that are part of the gateway, for `moongate add`
+    Builtin,
 }
 
 impl ListKind {
@@ -79,6 +83,7 @@ impl ListKind {
             Self::Templates => "templates",
             Self::Prompts => "prompts",
             Self::Plugins => "plugins",
+            Self::Builtin => "builtin",
         }
     }
 
@@ -90,12 +95,17 @@ impl ListKind {
             Self::Resources => resources(view),
             Self::Templates => templates(view),
             Self::Prompts => prompts(view),
+            Self::Builtin => builtin::documents(),
         }
     }
 }
 
 impl List {
     pub(super) async fn run(self, common: &CommonOptions) -> CommandResult {
+        if self.kind == Some(ListKind::Builtin) {
+            builtin::print_builtin_plugins(self.format)?;
+            return Ok(ExitKind::Success);
+        }
         if let Some(url) = &self.url {
             return self.run_remote(url, common).await;
         }
@@ -114,7 +124,8 @@ impl List {
                 | ListKind::Resources
                 | ListKind::Templates
                 | ListKind::Prompts
-                | ListKind::Plugins,
+                | ListKind::Plugins
+                | ListKind::Builtin,
             )
             | None => None,
         };
@@ -325,14 +336,14 @@ async fn remote_lists(
     Ok(lists)
 }
 
-/// The method and the key of the protocol that list a kind; `None` for plugins, which clients don't see.
+/// The method and the key of the protocol that list a kind; `None` for those that clients don't see.
 fn list_method(kind: ListKind) -> Option<(&'static str, &'static str)> {
     match kind {
         ListKind::Tools => Some(("tools/list", "tools")),
         ListKind::Resources => Some(("resources/list", "resources")),
         ListKind::Templates => Some(("resources/templates/list", "resourceTemplates")),
         ListKind::Prompts => Some(("prompts/list", "prompts")),
-        ListKind::Plugins => None,
+        ListKind::Plugins | ListKind::Builtin => None,
     }
 }
 

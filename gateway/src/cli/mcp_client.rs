@@ -29,6 +29,7 @@ use url::{Host, Url};
 use crate::cli::call::rounds::{RoundInput, RoundResult};
 use crate::cli::client_tls::ClientTlsOptions;
 use crate::cli::connect::connect_to_socket;
+use crate::cli::connection_failure::ConnectionFailure;
 use crate::cli::{configuration, print, version};
 use crate::transport::http::MCP_PATH;
 use crate::transport::http::tls::PLAIN_HTTP_ANSWER;
@@ -47,7 +48,7 @@ pub(super) const TOKEN_VARIABLE: &str = "MOONGATE_TOKEN";
 const MAX_RESPONSE_BYTES: usize = 64 << 20;
 
 /// The time limit for connecting. A call has no limit while data arrives.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The maximum number of pages of a list.
 const MAX_LIST_PAGES: usize = 1000;
@@ -55,7 +56,9 @@ const MAX_LIST_PAGES: usize = 1000;
 /// An error of the client.
 #[derive(Debug)]
 pub(super) enum McpClientError {
-    /// No server responds, or it isn't a gateway.
+    /// The connection failed.
+    Connection(ConnectionFailure, Url),
+    /// The server isn't a gateway, or has another address.
     Unreachable(String),
     /// The server sends no data.
     TimedOut(String),
@@ -84,7 +87,7 @@ enum ClientTransport {
 }
 
 /// The HTTP client. Without TLS, it also works on machines that have no CA certificates.
-enum HttpTransport {
+pub(super) enum HttpTransport {
     Plain(Client<HttpConnector, Full<Bytes>>),
     Tls(Client<HttpsConnector<HttpConnector>, Full<Bytes>>),
 }
@@ -99,7 +102,11 @@ impl ClientTransport {
 }
 
 impl HttpTransport {
-    fn to(endpoint: &Url, config: Option<&Path>, tls: &ClientTlsOptions) -> Result<Self> {
+    /// A client of `endpoint`.
+    ///
+    /// # Errors
+    /// A file of `tls` can't be used, or this machine has no CA certificates.
+    pub(super) fn to(endpoint: &Url, config: Option<&Path>, tls: &ClientTlsOptions) -> Result<Self> {
         let mut connector = HttpConnector::new();
         connector.enforce_http(false);
         connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
@@ -112,7 +119,10 @@ impl HttpTransport {
         Ok(Self::Tls(client.build(trust.https_only().enable_http1().wrap_connector(connector))))
     }
 
-    async fn send(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, client::Error> {
+    pub(super) async fn send(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, client::Error> {
         match self {
             Self::Plain(client) => client.request(request).await,
             Self::Tls(client) => client.request(request).await,
@@ -133,18 +143,7 @@ impl McpClient {
         capabilities: Value,
         read_timeout: Duration,
     ) -> Result<Self> {
-        let token = std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty());
-        if token.as_ref().is_some_and(|token| is_header_value(token)) {
-            bail!("{TOKEN_VARIABLE} starts with `Bearer`: remove that and keep only the token");
-        }
-        let token = token
-            .map(|token| HeaderValue::try_from(format!("Bearer {token}")))
-            .transpose()
-            .with_context(|| format!("{TOKEN_VARIABLE} isn't a valid token"))?
-            .map(|mut value| {
-                value.set_sensitive(true);
-                value
-            });
+        let token = bearer_token()?;
         let transport = ClientTransport::to(&endpoint, config, tls)?;
         Ok(Self { transport, endpoint, token, read_timeout, capabilities })
     }
@@ -158,13 +157,7 @@ impl McpClient {
 
     /// True if the token is sent unencrypted to another machine.
     pub(super) fn exposes_token(&self) -> bool {
-        let is_here = match self.endpoint.host() {
-            Some(Host::Domain(name)) => name == "localhost",
-            Some(Host::Ipv4(ip)) => ip.is_loopback(),
-            Some(Host::Ipv6(ip)) => ip.to_canonical().is_loopback(),
-            None => false,
-        };
-        self.token.is_some() && self.endpoint.scheme() == "http" && !is_here
+        self.token.is_some() && is_exposed(&self.endpoint)
     }
 
     /// The tools in their protocol form, up to the page with the one named `until`.
@@ -294,11 +287,14 @@ impl McpClient {
 
     fn unreachable(&self, error: &(dyn std::error::Error + 'static)) -> McpClientError {
         let root = std::iter::successors(Some(error), |error| error.source()).last().unwrap_or(error);
-        let why = match self.correct_scheme(&root.to_string()) {
-            Some((other, meant)) => format!("the server uses {other}: write {meant}"),
-            None => root.to_string(),
-        };
-        McpClientError::Unreachable(format!("no gateway responds at {}: {why}", self.endpoint))
+        if let Some((other, meant)) = self.correct_scheme(&root.to_string()) {
+            return McpClientError::Unreachable(format!(
+                "no gateway responds at {}: the server uses {other}: write {meant}",
+                self.endpoint
+            ));
+        }
+        let is_tls = self.endpoint.scheme() == "https";
+        McpClientError::Connection(ConnectionFailure::of(error, is_tls), self.endpoint.clone())
     }
 
     /// The other scheme and the URL with it, if the error shows that the server uses that scheme.
@@ -352,6 +348,32 @@ pub(super) fn socket_url(path: &Path) -> Option<Url> {
 fn path_of_socket(url: &Url) -> Option<PathBuf> {
     let path = url.as_str().strip_prefix(ADDRESS_PREFIX)?;
     Url::parse(&format!("file://{path}")).ok()?.to_file_path().ok()
+}
+
+/// The header with the bearer token in the variable, if it is set.
+///
+/// # Errors
+/// The token isn't a valid header value.
+pub(super) fn bearer_token() -> Result<Option<HeaderValue>> {
+    let token = std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty());
+    if token.as_ref().is_some_and(|token| is_header_value(token)) {
+        bail!("{TOKEN_VARIABLE} starts with `Bearer`: remove that and keep only the token");
+    }
+    let token = token.map(|token| HeaderValue::try_from(format!("Bearer {token}"))).transpose();
+    let mut token = token.with_context(|| format!("{TOKEN_VARIABLE} isn't a valid token"))?;
+    token.iter_mut().for_each(|token| token.set_sensitive(true));
+    Ok(token)
+}
+
+/// True if requests to this endpoint are sent to another machine without encryption.
+pub(super) fn is_exposed(endpoint: &Url) -> bool {
+    let is_here = match endpoint.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.to_canonical().is_loopback(),
+        None => false,
+    };
+    endpoint.scheme() == "http" && !is_here
 }
 
 /// True if the text is a whole header value instead of a token.

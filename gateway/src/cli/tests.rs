@@ -78,3 +78,53 @@ fn the_help_of_every_command_has_valid_examples() {
         }
     }
 }
+
+/// The texts between backquotes that are commands of this program. Values that are filled in are replaced by a word.
+fn suggested_commands(text: &str) -> Vec<String> {
+    let joined = text.replace("\\\n", "").split_whitespace().collect::<Vec<_>>().join(" ");
+    let parts = joined.split('`');
+    let commands = parts.filter(|part| part.starts_with("moongate ") && part.len() < 200);
+    commands
+        .map(|command| {
+            let words = command.split(' ').map(|word| match (word.find('{'), word.ends_with('}')) {
+                (Some(0), true) => "x".to_owned(),
+                (Some(start), true) => word[..start].to_owned(),
+                _ => word.to_owned(),
+            });
+            words.collect::<Vec<_>>().join(" ")
+        })
+        .collect()
+}
+
+#[test]
+fn commands_in_messages_and_documents_exist() {
+    use clap::error::ErrorKind;
+
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut files = vec![root.join("README.md")];
+    let mut directories = vec![root.join("docs"), root.join("gateway"), root.join("plugins")];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_dir() && !["tests", "target", "dist", "node_modules"].contains(&&*name) {
+                directories.push(path);
+            } else if (name.ends_with(".rs") && name != "tests.rs") || name.ends_with(".md") {
+                files.push(path);
+            }
+        }
+    }
+    let mut found = 0;
+    for file in files {
+        for command in suggested_commands(&std::fs::read_to_string(&file).unwrap()) {
+            let error = Cli::try_parse_from(example(command.trim_start_matches("moongate "))).err();
+            found += 1;
+            // Placeholders aren't valid values, and the name of a command alone can lack arguments.
+            let is_wrong = error.as_ref().is_some_and(|error| {
+                matches!(error.kind(), ErrorKind::InvalidSubcommand | ErrorKind::UnknownArgument)
+            });
+            assert!(!is_wrong, "{}: `{command}`: {}", file.display(), error.unwrap());
+        }
+    }
+    assert!(found > 50, "{found}");
+}

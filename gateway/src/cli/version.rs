@@ -2,8 +2,27 @@
 
 use std::sync::LazyLock;
 
+use anyhow::Result;
+use clap::Args;
 use moongate_host::WASMTIME_VERSION;
 use moongate_protocol::mcp::Revision;
+
+use crate::cli::{ExitKind, print};
+
+/// Print the version, like `--version`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  moongate version")]
+pub(super) struct Version {}
+
+impl Version {
+    pub(super) fn run(&self) -> Result<ExitKind> {
+        let Self {} = self;
+        print::stdout(&format!("moongate {}\n", long()))?;
+        Ok(ExitKind::Success)
+    }
+}
 
 /// The version of the gateway.
 pub(super) const GATEWAY_VERSION: &str = env!("CARGO_PKG_VERSION");

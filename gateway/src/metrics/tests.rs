@@ -186,7 +186,7 @@ moongate_plugin_memory_peak_bytes gauge plugin
 moongate_plugins gauge state
 moongate_pool_slots_in_use gauge kind
 moongate_refused_calls counter reason
-moongate_refused_requests counter reason
+moongate_refused_requests counter listener reason
 moongate_reloads counter outcome
 moongate_sessions gauge transport
 moongate_unread_response_bytes gauge
@@ -204,7 +204,7 @@ fn names_types_and_labels_are_stable() {
     let busy = CallError::Busy(BusyReason::Gateway);
     call(&metrics, &catalog_plugin("a", &["run"]), "a_run", CallOutcome::Failed(&busy));
     request(&metrics, Some(Method::CallTool), Some("a_run"), None);
-    metrics.request_refused("unknown_token");
+    metrics.request_refused("mcp", "unknown_token");
     let families = read(&render(&metrics, &status())).unwrap();
     let mut rendered: Vec<String> = families
         .iter()
@@ -234,7 +234,7 @@ fn renders_all_values() {
         CallOutcome::Failed(&CallError::Trap(String::new())),
     );
     request(&metrics, None, None, Some("-32601"));
-    metrics.request_refused("unknown_token");
+    metrics.request_refused("mcp", "unknown_token");
     let samples: Vec<Sample> =
         read(&render(&metrics, &status())).unwrap().into_iter().flat_map(|family| family.samples).collect();
     for (name, labels, expected) in [
@@ -276,7 +276,7 @@ fn renders_all_values() {
         ("moongate_sessions", &[("transport", "http_sse")], 7.0),
         ("moongate_listen_streams", &[], 8.0),
         ("moongate_unread_response_bytes", &[], 9.0),
-        ("moongate_refused_requests_total", &[("reason", "unknown_token")], 1.0),
+        ("moongate_refused_requests_total", &[("listener", "mcp"), ("reason", "unknown_token")], 1.0),
         ("moongate_config_last_reload_successful", &[], 1.0),
         ("moongate_config_last_reload_success_timestamp_seconds", &[], 1.5),
         ("moongate_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1.0),

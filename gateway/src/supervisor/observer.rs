@@ -47,6 +47,8 @@ pub enum SupervisorChange<'a> {
         added: &'a [String],
         /// What it isn't granted any more.
         removed: &'a [String],
+        /// What it is still granted of that.
+        remaining: &'a [String],
     },
     /// Other code of a plugin is served.
     Code {

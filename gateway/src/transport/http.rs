@@ -33,6 +33,7 @@ pub(crate) mod refusal_log;
 pub(crate) mod rejection;
 mod sse;
 pub(crate) mod tls;
+mod websocket_upgrade;
 
 use endpoint::Endpoint;
 pub use health_probes::EndpointHealth;

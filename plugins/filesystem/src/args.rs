@@ -1,7 +1,9 @@
 //! Arguments of the tools. Names and schemas are those of the official server. As there, unknown members are ignored.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
+
+use crate::granted::GrantedDirectories;
 
 /// No arguments.
 #[derive(Deserialize)]
@@ -10,12 +12,14 @@ pub(crate) struct NoArgs {}
 /// One path.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct PathArgs {
+    #[schemars(transform = name_directories)]
     pub(crate) path: String,
 }
 
 /// A text file, or its first or last lines.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ReadText {
+    #[schemars(transform = name_directories)]
     pub(crate) path: String,
     /// The number of lines to return from the end of the file. Default: all lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -31,13 +35,14 @@ pub(crate) struct ReadText {
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ManyPaths {
     /// The paths of the files, at least one, each in an allowed directory.
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1), transform = name_directories)]
     pub(crate) paths: Vec<String>,
 }
 
 /// A file and its new content.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct WriteFile {
+    #[schemars(transform = name_directories)]
     pub(crate) path: String,
     pub(crate) content: String,
 }
@@ -46,6 +51,7 @@ pub(crate) struct WriteFile {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct EditFile {
+    #[schemars(transform = name_directories)]
     pub(crate) path: String,
     pub(crate) edits: Vec<Edit>,
     /// Only return the diff, without changing the file.
@@ -67,6 +73,7 @@ pub(crate) struct Edit {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ListSizes {
+    #[schemars(transform = name_directories)]
     pub(crate) path: String,
     /// Sort entries by name or by size, largest first.
     #[serde(default)]
@@ -87,6 +94,7 @@ pub(crate) enum SortBy {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Tree {
+    #[schemars(transform = name_directories)]
     pub(crate) path: String,
     #[serde(default)]
     pub(crate) exclude_patterns: Vec<String>,
@@ -95,7 +103,9 @@ pub(crate) struct Tree {
 /// The source and destination of a move.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct MoveFile {
+    #[schemars(transform = name_directories)]
     pub(crate) source: String,
+    #[schemars(transform = name_directories)]
     pub(crate) destination: String,
 }
 
@@ -103,8 +113,19 @@ pub(crate) struct MoveFile {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SearchFiles {
+    #[schemars(transform = name_directories)]
     pub(crate) path: String,
     pub(crate) pattern: String,
     #[serde(default)]
     pub(crate) exclude_patterns: Vec<String>,
+}
+
+/// Adds the allowed directories to the description of an argument.
+fn name_directories(schema: &mut Schema) {
+    let Some(directories) = GrantedDirectories::now().description() else { return };
+    let about = match schema.get("description") {
+        Some(serde_json::Value::String(about)) => format!("{about} Allowed directories: {directories}."),
+        _ => format!("An absolute path in one of the allowed directories: {directories}."),
+    };
+    schema.insert("description".to_owned(), about.into());
 }

@@ -41,6 +41,17 @@ impl GrantedDirectories {
         self.paths().collect::<Vec<_>>().join(", ")
     }
 
+    /// The directories and their access, for models. The list is shortened, because it is part of many descriptions.
+    /// `None` if nothing is granted.
+    pub(crate) fn description(&self) -> Option<String> {
+        const MAX_LISTED: usize = 8;
+        let mut listed: Vec<String> = self.0.iter().take(MAX_LISTED).map(Directory::description).collect();
+        if let Some(more) = self.0.len().checked_sub(MAX_LISTED).filter(|more| *more > 0) {
+            listed.push(format!("and {more} more, see `list_allowed_directories`"));
+        }
+        (!listed.is_empty()).then(|| listed.join(", "))
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -52,6 +63,14 @@ impl GrantedDirectories {
 }
 
 impl Directory {
+    fn description(&self) -> String {
+        let access = match self.access {
+            Access::Read => " (read-only)",
+            Access::ReadWrite => "",
+        };
+        format!("`{}`{access}", self.path)
+    }
+
     /// The path relative to this directory. Empty for the directory itself.
     pub(crate) fn below<'a>(&self, path: &'a str) -> Option<&'a str> {
         if self.path == "/" {

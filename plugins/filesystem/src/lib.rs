@@ -55,7 +55,7 @@ impl Default for Filesystem {
 }
 
 /// Read, write, edit, list, search and move files in the allowed directories.
-#[plugin(name = "filesystem", title = "Filesystem", config = Settings)]
+#[plugin(name = "filesystem", title = "Filesystem", config = Settings, instructions = &instructions())]
 impl Filesystem {
     /// Read a text file. Deprecated: use `read_text_file` instead.
     #[tool(title = "Read File (Deprecated)", read_only, open_world = false)]
@@ -217,6 +217,14 @@ impl Filesystem {
         let file = self.locate(&args.path)?;
         let lines = Lines::asked(args.head, args.tail)?;
         read::text(&file, lines).map(TextResult)
+    }
+}
+
+/// Instructions for models that name the granted directories. Empty if nothing is granted.
+fn instructions() -> String {
+    match GrantedDirectories::now().description() {
+        Some(directories) => format!("Use absolute paths in the allowed directories: {directories}."),
+        None => String::new(),
     }
 }
 

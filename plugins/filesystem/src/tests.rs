@@ -318,3 +318,21 @@ fn completes_paths_segment_by_segment() {
     );
     assert_eq!(complete("etc/host"), [""; 0]);
 }
+
+#[test]
+fn descriptions_and_instructions_name_the_allowed_directories() {
+    let directory = Directory::read_only();
+    let root = directory.path("");
+    for (tool, argument) in
+        [("read_text_file", "path"), ("read_multiple_files", "paths"), ("move_file", "source")]
+    {
+        let tools = client().tools();
+        let tool = tools.iter().find(|listed| listed.name == tool).unwrap();
+        let schema: Value = serde_json::from_str(&tool.input_schema).unwrap();
+        let about = schema["properties"][argument]["description"].as_str().unwrap();
+        assert!(about.ends_with(&format!("llowed directories: `{root}` (read-only).")), "{about}");
+    }
+    assert!(super::instructions().contains(&root));
+    grant(&[], &[]);
+    assert_eq!(super::instructions(), "");
+}

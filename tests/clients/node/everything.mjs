@@ -1,7 +1,8 @@
 // Tests clients of the TypeScript SDK, 1.x and 2.x, and the bridge `mcp-remote` with the fixture, over both transports
 // and in every revision that they support.
 //
-// Usage: node everything.mjs <directory> [--http URL] [--sse URL] [-- COMMAND…]
+// Usage: node everything.mjs <directory> [--http URL] [--sse URL] [--unix ADDRESS] [--websocket URL] [-- COMMAND…]
+// The Unix socket needs `connect` of the command's program, as does a WebSocket with the newer SDK.
 // The packages are loaded from the directory into which xtask installed them, not from next to this file.
 // Each check prints a line: `ok`, `FAILED` or `-` (not supported by the client), then client, transport, revision and capability.
 
@@ -29,7 +30,12 @@ const CHECK_TIMEOUT = 120_000;
 
 const { values, positionals } = parseArgs({
     args: words,
-    options: { http: { type: 'string' }, sse: { type: 'string' } },
+    options: {
+        http: { type: 'string' },
+        sse: { type: 'string' },
+        unix: { type: 'string' },
+        websocket: { type: 'string' }
+    },
     allowPositionals: true
 });
 const [command, ...args] = positionals;
@@ -68,6 +74,18 @@ async function* ways() {
     if (command) {
         yield* each(old, 'stdio', () => new oldStdio.StdioClientTransport(program));
         yield* each(now, 'stdio', () => new nowStdio.StdioClientTransport(program));
+    }
+    const bridge = address => ({ ...program, args: ['connect', address] });
+    if (values.unix) {
+        yield* each(old, 'unix', () => new oldStdio.StdioClientTransport(bridge(values.unix)));
+        yield* each(now, 'unix', () => new nowStdio.StdioClientTransport(bridge(values.unix)));
+    }
+    if (values.websocket) {
+        const { WebSocketClientTransport } = await load('@modelcontextprotocol/sdk/client/websocket.js');
+        const oversized = "messages above the size limit don't work, because they close the WebSocket";
+        const limited = way => ({ ...way, unsupported: { oversized } });
+        yield* each(limited(old), 'websocket', () => new WebSocketClientTransport(new URL(values.websocket)));
+        yield* each(limited(now), 'websocket', () => new nowStdio.StdioClientTransport(bridge(values.websocket)));
     }
 }
 

@@ -11,6 +11,7 @@ from mcp import ClientSession, McpError, StdioServerParameters, types
 from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.client.websocket import websocket_client
 from pydantic import AnyUrl, BaseModel
 
 from fixture import Connection, OnProgress, Refused, Seen, Target, Wire, run_checks, targets
@@ -111,6 +112,8 @@ async def connect(target: Target, revision: str, seen: Seen) -> AsyncIterator[tu
         streams = streamable_http_client(target.url)
     elif target.transport == "sse":
         streams = sse_client(target.url)
+    elif target.transport == "websocket":
+        streams = websocket_client(target.command[-1])
     else:
         command, *rest = target.command
         streams = stdio_client(StdioServerParameters(command=command, args=rest, env=target.environment))
@@ -118,7 +121,7 @@ async def connect(target: Target, revision: str, seen: Seen) -> AsyncIterator[tu
         result = await session.initialize()
         await session.send_ping()
         client = Sdk(session, revision, seen)
-        if target.transport != "stdio":
+        if target.url:
             client.oversized = "messages above the size limit don't work, because HTTP status 413 ends the client's connection"
         yield client, result.protocolVersion
 

@@ -417,7 +417,10 @@ CHECKS = {
 
 @dataclass
 class Target:
-    """A server to connect to: an address, or a command that inherits this process's environment."""
+    """A server to connect to: an address, or a command that inherits this process's environment.
+
+    The command of a Unix socket and of a WebSocket is the bridge, with the address as its last word.
+    """
 
     transport: str
     url: str = ""
@@ -429,15 +432,19 @@ class Target:
 
 
 def targets() -> list[Target]:
-    """Parses the command line: `[--http URL] [--sse URL] [--stdio COMMAND…]`."""
+    """Parses the command line: `[--http URL] [--sse URL] [--unix ADDRESS] [--websocket URL] [--stdio COMMAND…]`."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--http", metavar="URL", help="a Streamable HTTP endpoint")
     parser.add_argument("--sse", metavar="URL", help="an endpoint of the HTTP+SSE transport")
+    parser.add_argument("--unix", metavar="ADDRESS", help="a Unix socket, through `connect` of the program that serves stdio")
+    parser.add_argument("--websocket", metavar="URL", help="a WebSocket, likewise")
     parser.add_argument("--stdio", nargs=argparse.REMAINDER, help="a command that serves stdio (must come last)")
     options = parser.parse_args()
     found = [Target(name, url=url) for name in ("http", "sse") if (url := getattr(options, name))]
     if options.stdio:
         found.append(Target("stdio", command=tuple(options.stdio)))
+        bridged = [(name, address) for name in ("unix", "websocket") if (address := getattr(options, name))]
+        found.extend(Target(name, command=(options.stdio[0], "connect", address)) for name, address in bridged)
     if not found:
         parser.error("give --http, --sse or --stdio")
     return found
@@ -464,6 +471,8 @@ async def run_checks(client: str, target: Target, revision: str, connect: Connec
 
     try:
         async with connect(target, revision, Seen()) as (connection, spoken):
+            if target.transport == "websocket":
+                connection.oversized = "messages above the size limit don't work, because they close the WebSocket"
             await checks.check("connect", speaks(spoken))
             for name, body in CHECKS.items():
                 await checks.check(name, body(connection))

@@ -114,6 +114,7 @@ fn help_of_every_command_matches_the_golden_file() {
     let commands = commands.take_while(|line| !line.is_empty()).filter_map(|line| line.strip_prefix("  "));
     // Continuation lines are indented further.
     let verbs = commands.filter(|line| !line.starts_with(' ')).filter_map(|line| line.split(' ').next());
+    let verbs = verbs.filter(|verb| *verb != "help");
     let verbs: Vec<&str> = [""].into_iter().chain(verbs).collect();
     assert!(verbs.len() > 8, "{help}");
     for verb in verbs {

@@ -226,7 +226,7 @@ fn a_hostile_gateway_cannot_forge_output() {
     let call = |url: &str| Workspace::new("").run(&["call", "--url", url, "x"]);
     let output = call(&answering("200 OK", evil));
     let err = utf8(&output.stderr);
-    assert!(err.contains(r"no\nhint: run this\u{1b}]0;x") && err.matches("\nhint: ").count() == 1, "{err:?}");
+    assert!(err.contains(r"no\nhint: run this\u{1b}]0;x") && err.matches("\nhint: ").count() == 0, "{err:?}");
     let refused = r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"this origin isn't allowed"}}"#;
     assert_eq!(call(&answering("403 Forbidden", refused)).status.code(), Some(5));
     assert_eq!(call(&answering("200 OK", "<html>")).status.code(), Some(4));

@@ -65,6 +65,18 @@ fn list_as_a_caller_shows_its_view() {
         assert_eq!((tools.len(), prompts.len()), (0, 0), "{nobody:?}");
         assert!(log.contains("this caller has no role and sees nothing"), "{log}");
     }
+    // A typing error isn't a verdict about access.
+    for (caller, reason) in [
+        ("anne", "no static token is named `anne`; did you mean `ann`?"),
+        ("https://other.example ann", "there is no issuer `https://other.example`"),
+        ("dns:ci.example.com", "no caller has a client certificate"),
+    ] {
+        assert!(listed(&workspace, &["--as", caller]).2.contains(reason), "{reason}");
+    }
+    assert!(!listed(&workspace, &["--as", "ann"]).2.contains("no static token"));
+    let wrong = workspace.run(&["list", "--as", "uid:abc"]);
+    assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
+    assert!(utf8(&wrong.stderr).contains("is named by a number"), "{wrong:?}");
     let (tools, _, _) = listed(&workspace, &[]);
     assert!(tools.len() > 10, "operators see everything: {tools:?}");
     let wrong = workspace.run(&["list", "--as", "ann", "--scope", "read"]);
@@ -103,6 +115,39 @@ fn check_reports_roles_that_match_nothing() {
     }
     assert!(!found.contains("matches `test://"), "{found}");
     assert_eq!(workspace.run(&["check", "--deny-warnings"]).status.code(), Some(78));
+}
+
+/// A role that only sets a limit hides everything from all other callers.
+#[test]
+fn check_reports_tokens_that_see_nothing() {
+    let config = |tokens: &str, roles: &str| {
+        let workspace = Workspace::new(&format!(
+            "[http.auth]\ntokens = [{tokens}]\n[plugins.everything]\nsource = \"@everything@\"\n{roles}"
+        ));
+        for name in ["ann", "bob", "eve"] {
+            workspace.write(name, format!("the-secret-token-of-{name}"));
+        }
+        utf8(&workspace.run(&["check"]).stderr)
+    };
+    let token = |name: &str| format!("{{ name = \"{name}\", token = {{ file = \"{name}\" }} }}");
+    let three = ["ann", "bob", "eve"].map(token).join(", ");
+    let everyone = "[roles.all]\nmembers = [{ caller = \"any\" }]\nallow.plugins = [\"*\"]\n";
+    let faster = "[roles.faster]\nmembers = [{ token = \"ann\" }]\nlimits = { calls = \"10/min\" }\n";
+    let of_bob = "[roles.bob]\nmembers = [{ token = \"bob\" }]\nallow.plugins = [\"*\"]\n";
+    for (tokens, roles, expected) in [
+        (&three, String::new(), None),
+        (&three, format!("{faster}{everyone}"), None),
+        (&three, faster.to_owned(), Some("the tokens `ann`, `bob`, `eve` anything, so they see nothing")),
+        (&three, format!("{faster}{of_bob}"), Some("the tokens `ann`, `eve` anything")),
+        (&token("ann"), faster.to_owned(), Some("the token `ann` anything, so it sees nothing")),
+        (&token("bob"), of_bob.to_owned(), None),
+    ] {
+        let found = config(tokens, &roles);
+        match expected {
+            Some(expected) => assert!(found.contains(expected), "{expected}: {found}"),
+            None => assert!(!found.contains("nothing"), "{found}"),
+        }
+    }
 }
 
 #[test]

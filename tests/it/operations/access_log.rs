@@ -1,6 +1,7 @@
 //! The access log: one line for each call over HTTP, with its caller and outcome, that no name can forge.
 
 use std::net::Shutdown;
+use std::time::Instant;
 
 use moongate_tests::{
     AuthorizationServer, Http, SigningKey, Stdio, Workspace, request, stateless_request, wait_until,
@@ -177,6 +178,40 @@ fn abandoned_refused_and_batched_calls_have_one_line() {
     for reason in ["plugin_queue", "tool_rate"] {
         let metric = format!("moongate_refused_calls_total{{reason=\"{reason}\"}}");
         assert!(http.admin().metric(&metric).is_some_and(|count| count >= 1.0), "{reason}");
+    }
+}
+
+/// A caller that is refused without end doesn't fill the log.
+#[test]
+fn a_flood_of_refused_calls_has_a_line_a_second_for_each_reason() {
+    const COUNT: u64 = 50;
+    let workspace = Workspace::new(GATEWAY);
+    let http = start(&workspace, "json");
+    let started = Instant::now();
+    for at in 0..COUNT {
+        for (tool, arguments) in [
+            (&*format!("zoo_nobody_{at}"), json!({})),
+            ("zoo_strange_description", json!({})),
+            ("zoo_echo", json!({ "text": 1 })),
+        ] {
+            let _ = call(
+                &http,
+                "ci-has-a-long-secret-of-its-own",
+                json!({ "name": tool, "arguments": arguments }),
+            );
+        }
+    }
+    let seconds = started.elapsed().as_secs() + 1;
+    for (outcome, most) in [("unknown", COUNT), ("rate_limited", COUNT - 1), ("invalid_arguments", COUNT)] {
+        let of_outcome = || {
+            let all = lines(&http.log());
+            all.into_iter().filter(|line| line["outcome"] == outcome).collect::<Vec<_>>()
+        };
+        wait_until("the first line is written", || !of_outcome().is_empty());
+        let lines = of_outcome();
+        assert!(lines.len() as u64 <= seconds, "{outcome}: {lines:#?}");
+        let counted: u64 = lines.iter().map(|line| line["refused"].as_u64().unwrap()).sum();
+        assert!((1..=most).contains(&counted), "{outcome}: {lines:#?}");
     }
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output};
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
 use moongate_generated::Plugin;
 use moongate_tests::{
@@ -290,16 +290,20 @@ fn records_what_roles_hide_and_live_changes_of_callers() {
 #[test]
 fn records_changes_of_code_grants_and_configuration() {
     let text = |more: &str| format!("version = 1\n[audit]\n[plugins.one]\nsource = \"one.wasm\"\n{more}\n");
-    let workspace = Workspace::new(&text("allow.env = [\"PATH\"]"));
+    let notes =
+        |mode| format!("allow.dirs = [{{ host = \"notes\", guest = \"/notes\", mode = \"{mode}\" }}]");
+    let workspace = Workspace::new(&text(&format!("allow.env = [\"PATH\"]\n{}", notes("rw"))));
+    fs::create_dir(workspace.path().join("notes")).unwrap();
     workspace.write("one.wasm", Plugin::version(1).build());
     let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
-    fs::write(workspace.config(), text("allow.state = true")).unwrap();
+    let narrowed = format!("allow.state = true\n{}", notes("ro"));
+    fs::write(workspace.config(), text(&narrowed)).unwrap();
     workspace.write("one.wasm", Plugin::version(2).build());
     send_signal(stdio.pid(), "HUP");
     let is_recorded = |expected: &str| kinds(&records(&workspace)).contains(expected);
     wait_until("the code is replaced", || is_recorded("code allowed replaced"));
     // With stdio, wider grants in the file wait.
-    fs::write(workspace.config(), text("allow.state = true\nallow.env = [\"HOME\"]")).unwrap();
+    fs::write(workspace.config(), text(&format!("{narrowed}\nallow.env = [\"HOME\"]"))).unwrap();
     wait_until("the wider grant waits", || is_recorded("grants denied waits"));
     fs::write(workspace.config(), "version = 1\nnonsense = 1\n").unwrap();
     send_signal(stdio.pid(), "HUP");
@@ -317,6 +321,13 @@ fn records_changes_of_code_grants_and_configuration() {
     assert!(start["reason"] == "start" && start["added"].to_string().contains("PATH"), "{start}");
     assert!(changed["added"].to_string().contains("state"), "{changed}");
     assert!(changed["removed"].to_string().contains("PATH"), "{changed}");
+    // A narrowed grant isn't gone.
+    assert!(changed["removed"].to_string().contains("(rw)"), "{changed}");
+    let remaining = changed["remaining"].to_string();
+    assert!(
+        remaining.contains("/notes") && remaining.contains("(ro)") && !remaining.contains("state"),
+        "{changed}"
+    );
     let replaced = records.iter().find(|record| record["reason"] == "replaced").unwrap();
     assert_ne!(replaced["digest"], replaced["previous_digest"]);
     fs::write(workspace.config(), text("")).unwrap();
@@ -345,6 +356,11 @@ fn verify_detects_what_was_done_to_a_log() {
     };
     let forged = good.replacen("\"outcome\":\"allowed\"", "\"outcome\":\"denied\"", 1);
     assert!(failure(&forged, &[]).contains("audit.jsonl:1: its hash is wrong"));
+    // The same for programs.
+    let output = verify(&workspace, &["--format", "json"]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(document["errors"][0]["message"].to_string().contains("its hash is wrong"), "{document}");
+    assert_eq!((&document["line"], &document["file"]), (&json!(1), &json!(path)), "{document}");
     let without = [&lines[..3], &lines[4..]].concat().join("\n") + "\n";
     assert!(failure(&without, &[]).contains("audit.jsonl:4: it has the number 5, and 4 is expected"));
     let cut = lines[..lines.len() - 1].join("\n") + "\n";
@@ -370,6 +386,43 @@ fn verify_detects_what_was_done_to_a_log() {
         .output()
         .unwrap();
     assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn what_verify_needs_is_in_its_hints() {
+    let workspace = Workspace::new(ZOO);
+    let printed = |arguments: &[&str]| {
+        let output = verify(&workspace, arguments);
+        assert!(!output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(printed(&[]).contains("creates the key and the log when it starts"));
+    Stdio::initialized(&workspace, "2025-11-25").finish();
+    let key = workspace.path().join("audit.jsonl.key");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+    assert!(printed(&[]).contains("chmod 600"));
+    fs::rename(workspace.config(), workspace.path().join("moved.toml")).unwrap();
+    assert!(printed(&["audit.jsonl"]).contains("pass FILE and `--key-file`"));
+}
+
+/// Someone who removes a log can't make it look like the first start.
+#[test]
+fn a_key_without_its_log_is_a_warning() {
+    let workspace = Workspace::new(ZOO);
+    let warning = "doesn't exist, but its key";
+    let start = || Stdio::initialized(&workspace, "2025-11-25").finish().2;
+    assert!(!start().contains(warning));
+    let (log, key) = (workspace.path().join("audit.jsonl"), workspace.path().join("audit.jsonl.key"));
+    let age = |by| {
+        let file = fs::OpenOptions::new().write(true).open(&key).unwrap();
+        file.set_modified(SystemTime::now() - by).unwrap();
+    };
+    fs::remove_file(&log).unwrap();
+    assert!(!start().contains(warning), "other gateways can start at the same time");
+    fs::remove_file(&log).unwrap();
+    age(Duration::from_secs(120));
+    assert!(start().contains(warning));
+    assert!(!start().contains(warning), "there is a log again");
 }
 
 #[test]

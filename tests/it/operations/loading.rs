@@ -6,6 +6,8 @@ use std::process::Command;
 
 use moongate_generated::Plugin;
 use moongate_model::names::Digest;
+#[cfg(target_os = "linux")]
+use moongate_tests::on_terminal;
 use moongate_tests::{
     Http, Stdio, Workspace, initialize_params, request, send_signal, stateless_request, text, wait_until,
 };
@@ -264,21 +266,6 @@ fn the_first_plugin_in_the_file_wins_a_conflict_whichever_is_compiled_first() {
         tools(&client.request_and_wait("tools/list", json!({}))) == ["same_version", "same_extra"]
     });
     assert_eq!(text(&client.call("same_version", json!({}))), "v2");
-}
-
-/// Runs a command on a pseudo terminal.
-#[cfg(target_os = "linux")]
-fn on_terminal(command: &Command) -> Command {
-    let words = std::iter::once(command.get_program()).chain(command.get_args());
-    let words = words.map(|word| format!("'{}'", word.to_str().unwrap())).collect::<Vec<_>>();
-    let mut script = Command::new("script");
-    script.args(["--quiet", "--return", "--flush", "--command", &words.join(" "), "/dev/null"]);
-    script.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    if let Some(dir) = command.get_current_dir() {
-        script.current_dir(dir);
-    }
-    script.env("TERM", "xterm");
-    script
 }
 
 #[cfg(target_os = "linux")]

@@ -408,3 +408,25 @@ fn the_lock_file_is_named_after_the_configuration() {
     assert!(Path::new(&sources.path("staging.lock")).exists());
     sources.succeed(&["check", "--config", &config]);
 }
+
+#[test]
+fn add_downloads_and_locks_and_remove_unlocks() {
+    let server = server(1);
+    let address = server.url("/one.wasm");
+    let sources = Sources::new("");
+    let before = fs::read_to_string(sources.workspace.config()).unwrap();
+    let refused = sources.fail(&["add", &address]);
+    assert!(refused.contains(&digest(1)) && refused.contains("not signed by a known key"), "{refused}");
+    let missing = sources.fail(&["add", &server.url("/none.wasm"), "--yes"]);
+    assert!(missing.contains("404"), "{missing}");
+    assert_eq!(
+        (sources.lock(), fs::read_to_string(sources.workspace.config()).unwrap()),
+        (String::new(), before)
+    );
+    sources.succeed(&["add", &address, "--yes"]);
+    assert!(sources.lock().contains(&digest(1)), "{}", sources.lock());
+    put(&server, 2);
+    assert_eq!(version(&sources.serve()), "v1");
+    sources.succeed(&["remove", "one"]);
+    assert!(!sources.lock().contains("[plugins.one]"), "{}", sources.lock());
+}

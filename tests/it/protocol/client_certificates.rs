@@ -3,11 +3,15 @@
 use std::io::{Read as _, Write as _};
 use std::time::{Duration, SystemTime};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use moongate_tests::{
-    Http, IssuedCertificate, Reply, TestAuthority, TlsClient, TlsVersion, Validity, Workspace,
+    Http, IssuedCertificate, Reply, Stdio, TestAuthority, TlsClient, TlsVersion, Validity, Workspace,
     initialize_params, request, stateless_request, wait_until,
 };
 use rcgen::SanType;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 use serde_json::json;
 
 use super::tls::{HEADERS, write};
@@ -84,6 +88,10 @@ fn only_valid_certificates_can_call_and_name_the_caller() {
             let refused = ask(&http, &client(own), &[]);
             assert!(refused.is_err(), "{what}: {refused:?}");
         }
+    }
+    // Each reason has lines of its own.
+    for reason in ["missing_certificate", "expired_certificate", "unknown_authority", "unnamed_certificate"] {
+        http.wait_for_log(&format!("listener=\"mcp\" reason=\"{reason}\""));
     }
     http.wait_for_log("refused a TLS handshake: ");
     assert!(!http.log().contains("panicked"), "{}", http.log());
@@ -254,11 +262,14 @@ fn commands_send_a_client_certificate_and_trust_an_authority() {
     let http = Http::start(&gateway);
     let elsewhere = Workspace::new("");
     let own = clients.issue(vec![dns("ci.example.com")], Validity::Now);
+    let foreign = TestAuthority::new().issue(vec![dns("ci.example.com")], Validity::Now);
     for (file, content) in [
         ("own.pem", &*own.certificate),
         ("own-key.pem", &*own.key),
         ("other-key.pem", &*clients.issue(vec![dns("x")], Validity::Now).key),
         ("ca.pem", servers.certificate()),
+        ("foreign.pem", &*foreign.certificate),
+        ("foreign-key.pem", &*foreign.key),
         ("nothing.pem", ""),
     ] {
         elsewhere.write(file, content);
@@ -273,8 +284,13 @@ fn commands_send_a_client_certificate_and_trust_an_authority() {
     assert!(String::from_utf8_lossy(&listed.stdout).contains("zoo_echo_context"), "{listed:?}");
 
     for (options, error) in [
-        (&["--ca", "ca.pem"][..], "no gateway responds"),
-        (&["--cert", "own.pem", "--key", "own-key.pem"], "UnknownIssuer"),
+        (&["--ca", "ca.pem"][..], "`--cert` and `--key`"),
+        (&["--ca", "ca.pem", "--cert", "foreign.pem", "--key", "foreign-key.pem"], "`--cert` and `--key`"),
+        (&["--cert", "own.pem", "--key", "own-key.pem"], "isn't trusted: its authority is unknown"),
+        (
+            &["--cert", "own.pem", "--key", "own-key.pem"],
+            "hint: pass the certificate of its authority with `--ca`",
+        ),
         (&["--ca", "nothing.pem"], "`nothing.pem` contains no certificate"),
         (&["--ca", "missing.pem"], "`missing.pem`"),
         (&["--cert", "own.pem", "--key", "nothing.pem"], "`nothing.pem`"),
@@ -292,5 +308,61 @@ fn commands_send_a_client_certificate_and_trust_an_authority() {
         let output = gateway.run(local);
         let printed = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(2) && printed.contains("need `--url`"), "{printed}");
+    }
+}
+
+#[test]
+fn a_websocket_over_tls_has_the_caller_of_its_certificate() {
+    let (servers, clients) = (TestAuthority::new(), TestAuthority::new());
+    let gateway = workspace(&servers.server(), &clients, "", "[http]\nwebsocket = true\n");
+    let http = Http::start(&gateway);
+    let own = clients.issue(vec![dns("ci.example.com")], Validity::Now);
+    let elsewhere = Workspace::new("");
+    elsewhere.write("own.pem", &own.certificate);
+    elsewhere.write("own-key.pem", &own.key);
+    elsewhere.write("ca.pem", servers.certificate());
+    let url = format!("wss://localhost:{}/mcp", http.address().port());
+    let trusted = ["connect", &*url, "--ca", "ca.pem", "--cert", "own.pem", "--key", "own-key.pem"];
+    let mut client = Stdio::spawn_loading(elsewhere.command(&trusted));
+    client.initialize("2025-11-25");
+    let answer = client.call("zoo_echo_context", json!({}));
+    assert!(answer.to_string().contains("dns:ci.example.com"), "{answer}");
+    let (_, status, log) = client.finish();
+    assert!(status.success(), "{log}");
+    for (options, code, part) in [
+        (&trusted[..4], None, "`--cert` and `--key`"),
+        (&trusted[..2], Some(4), "hint: pass the certificate of its authority with `--ca`"),
+    ] {
+        let output = elsewhere.run(options);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(code.is_none_or(|code| output.status.code() == Some(code)), "{output:?}");
+        assert!(error.contains(part), "{options:?}: {error}");
+    }
+}
+
+/// `openssl x509 -req` without extensions makes certificates of version 1, which no TLS library of today accepts.
+#[test]
+fn old_certificates_are_not_mistaken_for_wrong_keys() {
+    const VERSION_3: &[u8] = &[0xa0, 0x03, 0x02, 0x01, 0x02];
+    let authority = TestAuthority::new();
+    let server = authority.server();
+    let mut der = CertificateDer::from_pem_slice(server.certificate.as_bytes()).unwrap().to_vec();
+    let at = der.windows(VERSION_3.len()).position(|bytes| bytes == VERSION_3).unwrap();
+    der[at + VERSION_3.len() - 1] = 0x01;
+    let text = STANDARD.encode(&der);
+    let old = format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n");
+    let gateway = workspace(&IssuedCertificate { certificate: old, ..server }, &authority, "", "");
+    for words in [
+        &["check"][..],
+        &["call", "--url", "https://127.0.0.1:1/mcp", "x", "--cert", "cert.pem", "--key", "key.pem"],
+    ] {
+        let output = gateway.run(words);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{error}");
+        assert!(
+            error.contains("can't use the certificate `cert.pem`: it is an X.509 certificate of version 1"),
+            "{error}"
+        );
+        assert!(error.contains("subjectAltName") && !error.contains("the key `key.pem`"), "{error}");
     }
 }

@@ -176,7 +176,7 @@ fn one_caller_with_all_its_connections_busy_keeps_no_other_out() {
             stream
         })
         .collect();
-    let refused = "moongate_refused_requests_total{reason=\"connections\"}";
+    let refused = "moongate_refused_requests_total{listener=\"mcp\",reason=\"connections\"}";
     wait_until("its last connections are refused", || http.admin().metric(refused) >= Some(1.0));
     let mut answered: Vec<&TcpStream> = greedy.iter().filter(|stream| !is_silent(stream)).collect();
     let mut answer = String::new();
@@ -304,7 +304,7 @@ fn bodies_that_stop_use_bounded_memory() {
             stream
         })
         .collect();
-    let refused = "moongate_refused_requests_total{reason=\"request_memory\"}";
+    let refused = "moongate_refused_requests_total{listener=\"mcp\",reason=\"request_memory\"}";
     wait_until("most are refused", || http.admin().metric(refused) >= Some(110.0));
     let more = ResourceUsage::of(http.pid()).resident.saturating_sub(before);
     assert!(more < MAX_KIB, "{more} KiB");
@@ -339,7 +339,7 @@ fn large_headers_of_requests_in_flight_use_bounded_memory() {
             stream
         })
         .collect();
-    let refused = "moongate_refused_requests_total{reason=\"request_memory\"}";
+    let refused = "moongate_refused_requests_total{listener=\"mcp\",reason=\"request_memory\"}";
     wait_until("half of them are refused", || http.admin().metric(refused) >= Some((MOST / 2 - 1) as f64));
     assert_served(&http, HONEST);
     drop(waiting);
@@ -373,7 +373,7 @@ fn guessed_tokens_are_counted_logged_and_slowed_down() {
         ("failed_tokens", f64::from(limited)),
         ("missing_token", 1.0),
     ] {
-        let metric = format!("moongate_refused_requests_total{{reason=\"{reason}\"}}");
+        let metric = format!("moongate_refused_requests_total{{listener=\"mcp\",reason=\"{reason}\"}}");
         assert_eq!(http.admin().metric(&metric), Some(count));
     }
     for reason in ["unknown_token", "failed_tokens", "missing_token"] {

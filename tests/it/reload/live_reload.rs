@@ -191,6 +191,8 @@ fn logs_granted_and_revoked_permissions_without_secrets() {
     }
     let taken = line.split("; revoked: ").nth(1).unwrap_or_else(|| panic!("{line}"));
     assert!(taken.contains("env PATH") && taken.contains("/notes") && taken.contains("(rw)"), "{line}");
+    let kept = taken.split("; still granted: ").nth(1).unwrap_or_else(|| panic!("{line}"));
+    assert!(kept.contains("/notes") && kept.contains("(ro)") && !kept.contains("example.com"), "{line}");
     assert!(!line.contains("https://example.com,"), "an unchanged grant was logged: {line}");
     assert!(!http.log().contains("a-secret"), "{}", http.log());
     write_config(&workspace, &text(&format!("prefix = \"x\"\n{second}")));

@@ -20,6 +20,7 @@ mod stdio;
 mod tables;
 mod test_server;
 mod tls;
+mod websocket;
 mod workspace;
 
 pub use authorization_server::{AuthorizationServer, IssuerBehaviour, SigningKey, seconds_from_now};
@@ -28,7 +29,7 @@ pub use client_progress::{ClientProgress, FailureGuard};
 pub use component_signers::{CosignSigner, MinisignSigner};
 pub use fake_registry::{FakeRegistry, REGISTRY_LOGIN, RegistryLogin, RegistryState};
 pub use http::{Admin, Event, EventStream, Http, Reply};
-pub use process::{ResourceUsage, cpu_time, peak_memory, scaled_rounds};
+pub use process::{ResourceUsage, cpu_time, on_terminal, peak_memory, scaled_rounds};
 pub use replace::{ReplaceMethod, ReplaceableFile};
 pub use schema_validator::{SchemaValidator, SentRequest};
 pub use sources::Source;
@@ -36,6 +37,7 @@ pub use stdio::Stdio;
 pub use tables::{MarkdownTable, markdown_tables};
 pub use test_server::{ReceivedRequest, TestServer};
 pub use tls::{IssuedCertificate, TestAuthority, TlsClient, TlsVersion, Validity};
+pub use websocket::WebSocket;
 pub use workspace::{Workspace, component, gateway_binary, project_root, should_update_goldens};
 
 use std::time::{Duration, Instant};

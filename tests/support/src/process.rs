@@ -1,7 +1,28 @@
-//! Resource usage of a process, from `/proc`, and the number of repetitions of a test.
+//! Processes: on a terminal, their resource usage from `/proc`, and the number of repetitions of a test.
 
 use std::fs;
+use std::process::Command;
 use std::time::Duration;
+
+/// The command, on a pseudo-terminal and with only the variables that it sets. What is written to its stdin is typed,
+/// and its stdout is the screen.
+///
+/// # Panics
+/// If an argument isn't UTF-8.
+#[must_use]
+pub fn on_terminal(command: &Command) -> Command {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let quoted = words.map(|word| format!("'{}'", word.to_str().expect("UTF-8").replace('\'', r"'\''")));
+    let line = quoted.collect::<Vec<_>>().join(" ");
+    let mut script = Command::new("script");
+    script.args(["--quiet", "--return", "--flush", "--command", &line, "/dev/null"]);
+    script.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    if let Some(directory) = command.get_current_dir() {
+        script.current_dir(directory);
+    }
+    script.env("TERM", "xterm");
+    script
+}
 
 /// The resource usage of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

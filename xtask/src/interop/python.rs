@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::{
     CLIENTS_CONFIG, ClientTable, SuiteOutcome, TlsGateway, install, print_log_on_failure, run_script,
-    sse_url, start_gateway, stdio_command,
+    socket_address, sse_url, start_gateway, stdio_command, websocket_url,
 };
 use crate::project::Project;
 use crate::report::Tally;
@@ -27,15 +27,15 @@ pub(super) fn run(project: &Project, table: &mut ClientTable) -> Result<SuiteOut
         let (server, run) = if line == "v2" {
             let gateway = encrypted.insert(TlsGateway::start(project)?);
             let run = gateway.trust().into_iter().fold(run, |run, (name, file)| run.env(name, file));
-            (&gateway.server, run)
+            (&gateway.server, run.args(["--unix", &gateway.socket]))
         } else {
             let server = match &plain {
                 Some(server) => server,
                 None => plain.insert(start_gateway(project, CLIENTS_CONFIG)?),
             };
-            (server, run)
+            (server, run.args(["--unix", &socket_address(project, "plain")]))
         };
-        let run = run.args(["--http", &server.url]);
+        let run = run.args(["--http", &server.url, "--websocket", &websocket_url(server)]);
         // Only the older line supports the transport of 2024-11-05.
         let run = if line == "v1" { run.args(["--sse", &sse_url(server)]) } else { run };
         let run = run.arg("--stdio").args(stdio_command(project, CLIENTS_CONFIG));

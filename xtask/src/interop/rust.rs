@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use anyhow::Result;
 
 use super::{
-    CLIENTS_CONFIG, ClientTable, SuiteOutcome, print_log_on_failure, run_script, start_gateway, stdio_command,
+    CLIENTS_CONFIG, ClientTable, SuiteOutcome, print_log_on_failure, run_script, socket_address,
+    start_gateway, stdio_command, websocket_url,
 };
 use crate::project::Project;
 use crate::run::ProcessRun;
@@ -16,7 +17,9 @@ pub(super) fn run(project: &Project, table: &mut ClientTable) -> Result<SuiteOut
     let client = build_client(project)?;
     let server = start_gateway(project, CLIENTS_CONFIG)?;
     let run = ProcessRun::new(client);
-    let run = run.args(["--http", &server.url, "--stdio"]).args(stdio_command(project, CLIENTS_CONFIG));
+    let run = run.args(["--http", &server.url, "--unix", &socket_address(project, "plain")]);
+    let run = run.args(["--websocket", &websocket_url(&server), "--stdio"]);
+    let run = run.args(stdio_command(project, CLIENTS_CONFIG));
     Ok(SuiteOutcome::Checked(print_log_on_failure(&server, run_script(project, run, table)?)))
 }
 

@@ -35,8 +35,14 @@ pub(super) const CAPABILITIES: [&str; 14] = [
 ];
 
 /// The transports, as lines name them and as the page shows them.
-pub(super) const TRANSPORTS: [(&str, &str); 4] =
-    [("http", "HTTP"), ("stdio", "stdio"), ("sse", "HTTP+SSE"), ("stdio-to-http", "stdio bridged to HTTP")];
+pub(super) const TRANSPORTS: [(&str, &str); 6] = [
+    ("http", "HTTP"),
+    ("stdio", "stdio"),
+    ("sse", "HTTP+SSE"),
+    ("stdio-to-http", "stdio bridged to HTTP"),
+    ("unix", "Unix socket"),
+    ("websocket", "WebSocket"),
+];
 
 /// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]

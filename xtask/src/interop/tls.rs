@@ -9,19 +9,21 @@ use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose,
 };
 
-use super::{CLIENTS_CONFIG, REPLACED_PLUGIN_VARIABLE, replaced_plugin};
+use super::{CLIENTS_CONFIG, REPLACED_PLUGIN_VARIABLE, replaced_plugin, socket_address};
 use crate::project::Project;
 use crate::server::Server;
 
 /// The variables with which clients trust an authority: in Python, and in Node in addition to the public ones.
 const TRUST_VARIABLES: [&str; 2] = ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"];
 
-/// A gateway with TLS.
+/// A gateway with TLS, and a Unix socket.
 #[derive(Debug)]
 pub(super) struct TlsGateway {
     pub(super) server: Server,
     /// The certificate of its authority.
     authority: PathBuf,
+    /// The address of its Unix socket.
+    pub(super) socket: String,
 }
 
 impl TlsGateway {
@@ -52,12 +54,14 @@ impl TlsGateway {
             let path = directory.join(file);
             fs::write(&path, content).with_context(|| format!("can't write `{}`", path.display()))?;
         }
+        let socket = socket_address(project, "tls");
         let mut command = Command::new(project.gateway());
-        command.args(["serve", "--http", "127.0.0.1:0", "-c"]).arg(directory.join("gateway.toml"));
+        command.args(["serve", "--http", "127.0.0.1:0", "--listen", &socket, "-c"]);
+        command.arg(directory.join("gateway.toml"));
         command.current_dir(project.root()).env("MOONGATE_CACHE_DIR", project.code_cache());
         command.env(REPLACED_PLUGIN_VARIABLE, replaced_plugin(project)?);
         let server = Server::start(command).context("the gateway didn't start")?;
-        Ok(Self { server, authority: directory.join("authority.pem") })
+        Ok(Self { server, authority: directory.join("authority.pem"), socket })
     }
 
     /// The variables with which a client trusts the gateway.

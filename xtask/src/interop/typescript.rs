@@ -5,7 +5,7 @@ use anyhow::Result;
 
 use super::{
     CLIENTS_CONFIG, ClientTable, SuiteOutcome, TlsGateway, install, print_log_on_failure, run_script,
-    sse_url, stdio_command,
+    sse_url, stdio_command, websocket_url,
 };
 use crate::project::Project;
 
@@ -18,7 +18,8 @@ pub(super) fn run(project: &Project, table: &mut ClientTable) -> Result<SuiteOut
     let gateway = TlsGateway::start(project)?;
     let server = &gateway.server;
     let run = node.run(&project.root().join("tests/clients/node/everything.mjs"));
-    let run = run.arg(&node.directory).args(["--http", &server.url, "--sse", &sse_url(server), "--"]);
+    let run = run.arg(&node.directory).args(["--http", &server.url, "--sse", &sse_url(server)]);
+    let run = run.args(["--unix", &gateway.socket, "--websocket", &websocket_url(server), "--"]);
     let run = run.args(stdio_command(project, CLIENTS_CONFIG));
     // By default, the bridge stores files in the user's home.
     let run = run.env("MCP_REMOTE_CONFIG_DIR", node.directory.join("mcp-remote"));

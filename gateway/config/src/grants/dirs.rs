@@ -1,5 +1,7 @@
 //! `allow.dirs`: the directories that a plugin may use.
 
+use std::path::Path;
+
 use crate::model::diagnostic::quoted;
 use crate::model::{Diagnostic, DirGrant, DirMode};
 use crate::read::{ConfigReader, TomlString, TomlTable};
@@ -9,8 +11,11 @@ pub(crate) fn read_dirs(reader: &mut ConfigReader<'_>, allow: &TomlTable<'_>) ->
     let mut dirs: Vec<(DirGrant, TomlString)> = Vec::new();
     for table in reader.tables(allow, "dirs") {
         let host = reader.string(&table, "host");
-        let host = host.and_then(|text| Some((reader.directory(&text)?, reader.path(&text)?, text.span)));
-        let guest = reader.string(&table, "guest").filter(|guest| check_guest_path(reader, guest));
+        let host = host.and_then(|text| Some((reader.directory(&text)?, reader.path(&text)?, text)));
+        let guest = match table.get("guest") {
+            Some(_) => reader.string(&table, "guest").filter(|guest| check_guest_path(reader, guest)),
+            None => host.as_ref().and_then(|(host, _, written)| same_path_inside(reader, host, written)),
+        };
         let mode = reader.string(&table, "mode");
         let mode = match mode.as_ref().map(|mode| mode.text.as_str()) {
             Some("rw") => DirMode::ReadWrite,
@@ -24,10 +29,10 @@ pub(crate) fn read_dirs(reader: &mut ConfigReader<'_>, allow: &TomlTable<'_>) ->
                 problem.with_span(guest.span.clone()).with_related(other.span.clone(), "first used here"),
             );
         }
-        if let Some((host, named, place)) = host {
+        if let Some((host, named, written)) = host {
             dirs.push((
                 DirGrant {
-                    span: place,
+                    span: written.span,
                     host_path: host,
                     unresolved_host_path: named,
                     guest_path: guest.text.clone(),
@@ -41,23 +46,41 @@ pub(crate) fn read_dirs(reader: &mut ConfigReader<'_>, allow: &TomlTable<'_>) ->
     dirs.into_iter().map(|(grant, _)| grant).collect()
 }
 
+/// The path inside the sandbox of a directory that is granted without one: its path on this machine.
+fn same_path_inside(reader: &mut ConfigReader<'_>, host: &Path, written: &TomlString) -> Option<TomlString> {
+    let text = host.to_str().filter(|text| invalid_guest_path(text).is_none());
+    if text.is_none() {
+        let problem = Diagnostic::error(format!(
+            "the directory {} can't have the same path inside the sandbox",
+            quoted(&host.to_string_lossy())
+        ));
+        let problem = problem.with_span(written.span.clone());
+        reader.report(problem.with_hint("set `guest` to a path such as \"/notes\""));
+    }
+    text.map(|text| TomlString { text: text.to_owned(), ..written.clone() })
+}
+
 /// Reports an invalid path inside the sandbox.
 fn check_guest_path(reader: &mut ConfigReader<'_>, guest: &TomlString) -> bool {
-    let text = guest.text.as_str();
-    let hint = if !text.starts_with('/') {
-        "use an absolute path, such as `/notes`"
+    let Some(hint) = invalid_guest_path(&guest.text) else { return true };
+    let message = format!("invalid path inside the sandbox: {}", quoted(&guest.text));
+    reader.report(Diagnostic::error(message).with_span(guest.span.clone()).with_hint(hint));
+    false
+}
+
+/// The fix for an invalid path inside the sandbox. `None` means that it is valid.
+fn invalid_guest_path(text: &str) -> Option<&'static str> {
+    if !text.starts_with('/') {
+        Some("use an absolute path, such as `/notes`")
     } else if text.len() > 1
         && text[1..].split('/').any(|part| part.is_empty() || part == "." || part == "..")
     {
-        "remove `.`, `..`, `//` and any trailing `/`"
+        Some("remove `.`, `..`, `//` and any trailing `/`")
     } else if text.contains(|c: char| c.is_control() || c == '\\') {
-        "remove control characters and `\\`"
+        Some("remove control characters and `\\`")
     } else {
-        return true;
-    };
-    let message = format!("invalid path inside the sandbox: {}", quoted(text));
-    reader.report(Diagnostic::error(message).with_span(guest.span.clone()).with_hint(hint));
-    false
+        None
+    }
 }
 
 /// The diagnostic for two paths inside the sandbox that can't both be granted.

@@ -12,6 +12,7 @@ impl PluginConfig {
             id,
             span: _,
             source: _, // the digest of its content counts
+            builtin: _,
             remote: _,
             source_span: _,
             sha256: _,

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::model::{Grants, ItemFilter, LimitKey, Limits, RemoteSource, Secret};
+use moongate_model::builtin_plugin::BuiltinPlugin;
 use moongate_model::call_rate::ToolRates;
 use moongate_model::names::{Digest, PluginId};
 
@@ -17,8 +18,10 @@ pub struct PluginConfig {
     /// The byte range of the table's key in the file.
     pub span: Range<usize>,
     /// The component's file. For a plugin from an address, it is in the component store, and
-    /// missing if nothing is locked.
+    /// missing if nothing is locked. For a built-in plugin, it is `builtin:NAME`.
     pub source: PathBuf,
+    /// The built-in plugin that `source` names. It has no file.
+    pub builtin: Option<BuiltinPlugin>,
     /// The address that the component comes from. `None` if it is a file.
     pub remote: Option<Arc<RemoteSource>>,
     /// The byte range of the value of `source` in the file.
@@ -99,6 +102,7 @@ impl PluginConfig {
             id,
             span: 0..0,
             source,
+            builtin: None,
             remote: None,
             source_span: 0..0,
             sha256: None,
@@ -118,6 +122,21 @@ impl PluginConfig {
         }
     }
 
+    /// A built-in plugin without grants and with the default limits.
+    #[must_use]
+    pub fn ungranted_builtin(id: PluginId, plugin: BuiltinPlugin) -> Self {
+        Self { builtin: Some(plugin), ..Self::ungranted(id, plugin.source().into()) }
+    }
+
+    /// The file with the component. `None` if it is part of the gateway.
+    #[must_use]
+    pub fn component_file(&self) -> Option<&Path> {
+        match self.builtin {
+            Some(_) => None,
+            None => Some(&self.source),
+        }
+    }
+
     /// Reports whether `other` is the same configuration, ignoring its location in the file. If so, there is nothing to
     /// reload.
     #[must_use]
@@ -126,6 +145,7 @@ impl PluginConfig {
             id,
             span: _,
             source,
+            builtin,
             remote,
             source_span: _,
             sha256,
@@ -146,6 +166,7 @@ impl PluginConfig {
         } = self;
         *id == other.id
             && *source == other.source
+            && *builtin == other.builtin
             && match (remote, &other.remote) {
                 (Some(remote), Some(other)) => remote.is_equivalent_to(other),
                 (remote, other) => remote.is_none() && other.is_none(),

@@ -21,6 +21,16 @@ impl PluginConfig {
         self.added_to(before, |dir, _| dir.described())
     }
 
+    /// What is left of the grants in `before` that were narrowed, such as `dirs … (ro)` of `dirs … (rw)`.
+    #[must_use]
+    pub fn narrowed_grants(&self, before: &Self) -> Vec<String> {
+        let all = |config: &Self| config.allow.added_to(&Grants::default(), |dir, _| dir.described());
+        let (earlier, added) = (all(before), self.added_grants(Some(before)));
+        let mut narrowed = all(self);
+        narrowed.retain(|grant| !earlier.contains(grant) && !added.contains(grant));
+        narrowed
+    }
+
     fn added_to(&self, before: Option<&Self>, of_dir: fn(&DirGrant, &[DirGrant]) -> String) -> Vec<String> {
         let nothing = Grants::default();
         let granted = before.map_or(&nothing, |before| &before.allow);

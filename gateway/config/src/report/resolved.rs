@@ -14,6 +14,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::read::environment::{Environment, is_single_variable, variables};
 use crate::read::interpolate::interpolate;
+use crate::read::is_builtin;
 use crate::read::secret_detection::{contains_secret, is_auth_scheme, is_secret_ref, is_secret_value};
 use crate::spec::keys::{Content, HEADER, Key, ROOT, SECRET, ValueKind};
 use crate::{Config, LoadedConfig};
@@ -167,6 +168,9 @@ impl<'a> ResolvedWriter<'a> {
 
     /// An absolute path. Variables in it are kept.
     fn path(&self, raw: &str) -> String {
+        if is_builtin(&self.interpolated(raw)) {
+            return toml::Value::from(raw).to_string();
+        }
         if variables(raw).next().is_none() {
             return text(
                 &self.absolute(raw).map_or_else(|| raw.into(), |path| path.to_string_lossy().into_owned()),

@@ -51,6 +51,7 @@ const CHANGES: &[(&str, &str, bool)] = &[
     ("http.idle_timeout", "'9s'", true),
     ("http.close_streams_after", "'9s'", true),
     ("http.legacy_sse", "true", true),
+    ("http.websocket", "true", true),
     ("http.max_connections", "99", true),
     ("http.health", "true", true),
     ("http.trusted_proxies", "['10.0.0.7']", true),

@@ -54,6 +54,8 @@ pub struct HttpConfig {
     pub close_streams_after: Option<Duration>,
     /// True if the HTTP+SSE transport of 2024-11-05 is supported.
     pub legacy_sse: bool,
+    /// True if WebSockets are supported.
+    pub websocket: bool,
     /// The number of open connections. `None` means as many as the system's limit on open files allows.
     pub max_connections: Option<u32>,
     /// Proxies whose `X-Forwarded-For` names the client.
@@ -91,6 +93,7 @@ impl Default for HttpConfig {
             idle_timeout: Duration::from_secs(620),
             close_streams_after: None,
             legacy_sse: false,
+            websocket: false,
             max_connections: None,
             trusted_proxies: Vec::new(),
             health: false,
@@ -200,6 +203,7 @@ pub(crate) fn read_http(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>) -> 
             .get("close_streams_after")
             .map(|_| reader.duration(&table, "close_streams_after", Duration::MAX)),
         legacy_sse: reader.boolean(&table, "legacy_sse", default.legacy_sse),
+        websocket: reader.boolean(&table, "websocket", default.websocket),
         max_connections: table
             .get("max_connections")
             .map(|_| reader.integer(&table, "max_connections", u32::MAX)),

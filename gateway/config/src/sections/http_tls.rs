@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use moongate_model::names::Digest;
-use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
+use rustls::{CertificateError, RootCertStore};
 use toml::de::DeTable;
 
 use crate::Config;
@@ -139,6 +139,25 @@ pub fn listener_certificate(
     certificates(&read_pem(&path).ok()?)?.into_iter().next()
 }
 
+/// The problem of a certificate, in words.
+#[must_use]
+pub fn certificate_problem(error: &CertificateError) -> String {
+    match error {
+        CertificateError::UnknownIssuer => "its authority is unknown".to_owned(),
+        CertificateError::BadSignature => "its authority has the name of a trusted one, but another key".to_owned(),
+        // The verifier's own errors have no other form.
+        CertificateError::Other(other) if other.to_string().contains("UnsupportedCertVersion") => {
+            "it is an X.509 certificate of version 1 or 2; create it with extensions, such as `subjectAltName` (with \
+             `openssl x509`, pass them with `-extfile`)"
+                .to_owned()
+        }
+        CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
+            "it is the certificate of an authority".to_owned()
+        }
+        other => other.to_string(),
+    }
+}
+
 /// Reads the `tls` of a listener's table. Without it, the listener uses plain HTTP. A problem with its files matters
 /// only if the listener is used.
 pub(crate) fn read_tls(reader: &mut ConfigReader<'_>, listener: &TomlTable<'_>) -> Option<TlsConfig> {
@@ -174,6 +193,12 @@ pub(crate) fn read_tls(reader: &mut ConfigReader<'_>, listener: &TomlTable<'_>) 
             reader.tls_problems.push(problem.with_related(certificate.span, "the certificate").with_hint(
                 "use the key of this certificate; the endpoint's own certificate must be the first one in its file",
             ));
+            None
+        }
+        Err(rustls::Error::InvalidCertificate(problem)) => {
+            let problem = certificate_problem(&problem);
+            let message = format!("can't use the certificate {}: {problem}", quoted(&certificate.text));
+            reader.tls_problems.push(Diagnostic::error(message).with_span(certificate.span));
             None
         }
         Err(error) => {

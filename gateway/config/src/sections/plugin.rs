@@ -16,6 +16,7 @@ use crate::model::{
 };
 use crate::read::{ConfigReader, TomlString, TomlTable, TomlValue};
 use crate::spec::keys::{ROOT, ValueKind};
+use moongate_model::builtin_plugin::BuiltinPlugin;
 use moongate_model::manifest::ItemKind;
 use moongate_model::names::{Digest, NameError, PluginId, ResourceUri};
 use moongate_model::text::nearest_name;
@@ -108,6 +109,7 @@ fn read_plugin(
     let source_span = source.map_or_else(|| value.key_span.clone(), |source| source.span);
     let component = sources.read_component(reader, &id, table, sha256.as_ref());
     let (source, remote) = component.unwrap_or_default();
+    let builtin = source.to_str().and_then(BuiltinPlugin::from_source);
     let locked = remote.as_ref().and_then(|remote| remote.locked.as_ref().ok());
     PluginConfig {
         prefix: read_prefix(reader, table).unwrap_or_else(|| id.as_str().to_owned()),
@@ -115,6 +117,7 @@ fn read_plugin(
         span: value.key_span.clone(),
         source_span,
         source,
+        builtin,
         sha256: sha256.or(locked.map(|locked| locked.component)),
         remote: remote.map(Arc::new),
         reload: match word(reader, table, "reload").as_deref() {

@@ -1,5 +1,6 @@
 //! `[roles.NAME]`: the callers that see plugins, tools, prompts and resources.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use moongate_model::call_rate::CallerLimits;
@@ -57,7 +58,47 @@ pub(crate) fn read_roles(
         reader.check_keys(&table, &[]);
         roles.push(read_role(reader, name, value, &table, references));
     }
+    if !roles.is_empty() {
+        warn_of_blind_tokens(reader, &section.key_span, &roles, references.http);
+    }
     Some(Arc::new(AccessRoles::new(roles)))
+}
+
+/// Warns of static tokens that see nothing. As soon as there is a role, every caller needs one.
+fn warn_of_blind_tokens(
+    reader: &mut ConfigReader<'_>,
+    span: &Range<usize>,
+    roles: &[AccessRole],
+    http: &HttpConfig,
+) {
+    let sees =
+        |name: &str| roles.iter().any(|role| role.allow != ItemPatterns::default() && has_token(role, name));
+    let tokens = http.tokens.iter().map(|token| &*token.principal);
+    let blind: Vec<&str> = tokens.filter(|name| !sees(name)).collect();
+    let message = match blind[..] {
+        [] => return,
+        [one] => format!("no role allows the token {} anything, so it sees nothing", quoted(one)),
+        _ => {
+            let names: Vec<_> = blind.iter().map(|name| quoted(name)).collect();
+            format!("no role allows the tokens {} anything, so they see nothing", names.join(", "))
+        }
+    };
+    let hint = "add each to the `members` of a role, or add a role for all callers: `members = [{ caller = \"any\" }]` with \
+                `allow.plugins = [\"*\"]`";
+    reader.report(Diagnostic::warning(message).with_span(span.clone()).with_hint(hint));
+}
+
+/// Reports whether the role has a member that names this static token, or every caller.
+fn has_token(role: &AccessRole, name: &str) -> bool {
+    role.members.iter().any(|member| match &member.callers {
+        CallerCondition::Any => true,
+        CallerCondition::Token(token) => **token == *name,
+        CallerCondition::Stdio
+        | CallerCondition::Anonymous
+        | CallerCondition::Certificate(_)
+        | CallerCondition::User(_)
+        | CallerCondition::Subject(_) => false,
+    })
 }
 
 fn read_role(

@@ -17,7 +17,7 @@ use crate::model::{
     Diagnostic, PlainHttpHosts, RemoteSource, SignatureKey, SignatureKeyContent, SignatureRule,
     SourceProblem, SourceReference,
 };
-use crate::read::{ConfigReader, TomlString, TomlTable, paths};
+use crate::read::{ConfigReader, TomlString, TomlTable, is_builtin, paths};
 use crate::spec::keys::ValueKind;
 
 /// The directory of components in the cache directory.
@@ -199,6 +199,9 @@ impl SourceReader {
                     reader.report(
                         problem.with_span(value.key_span).with_hint("remove it; `sha256` pins a file"),
                     );
+                }
+                if is_builtin(&text.text) {
+                    return Some((reader.builtin(&text)?.source().into(), None));
                 }
                 Some((reader.component(&text)?, None))
             }

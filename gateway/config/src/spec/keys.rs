@@ -244,6 +244,13 @@ static HTTP: &[Key] = &[
         "false",
         "Also support the HTTP+SSE transport of 2024-11-05: clients connect to `/sse` and post to `/messages`.",
     ),
+    optional(
+        "websocket",
+        ValueKind::Boolean,
+        "false",
+        "Also support WebSockets at the endpoint's path, with one JSON-RPC message per text message. \
+         [network.md](network.md#websocket) describes them.",
+    ),
     key(
         "max_connections",
         // Callers and new peers need some each.
@@ -293,9 +300,10 @@ static PLUGIN: &[Key] = &[
     required(
         "source",
         ValueKind::Path("plugins/dist/fetch.wasm"),
-        "The component: a path relative to this file, an address such as `https://example.com/time.wasm`, or an OCI \
-         artifact such as `oci://ghcr.io/acme/time:1.2`. An address is resolved only by `moongate fetch` and `moongate \
-         update`. See [sources.md](sources.md).",
+        "The component: a path relative to this file, `builtin:` and the name of a plugin that is part of the gateway, such \
+         as `builtin:filesystem`, an address such as `https://example.com/time.wasm`, or an OCI artifact such as \
+         `oci://ghcr.io/acme/time:1.2`. `moongate list builtin` lists the plugins that are part of the gateway. An address \
+         is resolved only by `moongate fetch` and `moongate update`. See [sources.md](sources.md).",
     ),
     key(
         "sha256",
@@ -539,10 +547,10 @@ pub static HEADER: &[Key] = &[
 /// A granted directory.
 static DIR: &[Key] = &[
     required("host", ValueKind::Path("./notes"), "The directory on this machine, relative to this file."),
-    required(
+    key(
         "guest",
         ValueKind::String("an absolute path such as \"/notes\""),
-        "Its path inside the sandbox.",
+        "Its path inside the sandbox. The default is its path on this machine: absolute, with all symlinks resolved.",
     ),
     optional("mode", ValueKind::OneOf(&["ro", "rw"]), "\"ro\"", "`ro`: read-only. `rw`: read and write."),
     optional(

@@ -2,7 +2,7 @@
 //!
 //! A build or a copy may be writing the file, so its contents are accepted only if two consecutive reads agree: the
 //! same file, length and times, and the same contents. If the file hasn't changed for some time, one read is enough,
-//! provided that the file is the same before and after it.
+//! provided that the file is the same before and after it. Built-in components are unpacked instead.
 
 use std::fmt;
 use std::fs::{self, File, Metadata};
@@ -14,6 +14,7 @@ use std::time::{Duration, SystemTime};
 
 use bytesize::ByteSize;
 use moongate_config::{EntryKind, PluginConfig, nearest_path};
+use moongate_model::builtin_plugin::BuiltinPlugin;
 use moongate_model::names::Digest;
 use rustix::fs::OFlags;
 use tokio::time::{Instant, sleep};
@@ -73,8 +74,15 @@ impl ComponentFile {
     }
 }
 
-/// Reads the plugin's file once it has stopped changing.
+/// Reads the plugin's file once it has stopped changing, or unpacks a built-in component.
 pub(crate) async fn read(config: &PluginConfig, lane: &BlockingLimiter) -> Result<ComponentFile, LoadError> {
+    if let Some(plugin) = config.builtin {
+        let unpacked = lane.run(move || unpack(plugin)).await;
+        let candidate = unpacked
+            .unwrap_or_else(|error| Err(LoadError::Internal(format!("unpacking panicked: {error}"))))?;
+        candidate.check(config)?;
+        return Ok(candidate);
+    }
     if let Some(Err(problem)) = config.remote.as_ref().map(|remote| remote.locked.as_ref()) {
         return Err(LoadError::NotLocked(problem.clone()));
     }
@@ -94,6 +102,15 @@ pub(crate) async fn read(config: &PluginConfig, lane: &BlockingLimiter) -> Resul
     };
     candidate.check(config)?;
     Ok(candidate)
+}
+
+/// Unpacks a built-in component.
+fn unpack(plugin: BuiltinPlugin) -> Result<ComponentFile, LoadError> {
+    let component = moongate_builtin_plugins::component(plugin);
+    let bytes = component.unpack().map_err(|error| {
+        LoadError::Internal(format!("the built-in plugin `{}` can't be unpacked: {error}", plugin.name()))
+    })?;
+    Ok(ComponentFile { bytes, digest: component.digest(), settled: None })
 }
 
 /// The properties that identify a file and its version.

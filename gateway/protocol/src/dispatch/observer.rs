@@ -9,20 +9,17 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use moongate_model::log_field::{ACCESS_TARGET, milliseconds};
 use serde_json::{Map, Value, json};
-use tracing::Level;
 
 use crate::call::{
     CallContext, CallError, Completion, Content, Outcome, PromptResult, ReadResult, ToolResult,
 };
-use crate::caller::Caller;
 use crate::catalog::CatalogPlugin;
 use crate::limiter::{CallPermit, CountedAs};
 use crate::names::{PublicName, ToolName};
-use crate::text::quotable;
 
 use super::DispatchError;
+use super::access_log::{AccessLog, is_logged};
 
 /// The part of an input that is hashed at once, in bytes: it takes less than a millisecond.
 const HASH_STEP_BYTES: usize = 64 * 1024;
@@ -395,11 +392,13 @@ pub(super) struct PluginCall<'a> {
     input_hash: Option<String>,
     admitted: Option<Instant>,
     result_bytes: Option<u64>,
+    access_log: &'a AccessLog,
 }
 
 impl<'a> RequestSpan<PluginCall<'a>> {
     pub(super) fn of_call(
         observer: Option<&Arc<dyn Observer>>,
+        access_log: &'a AccessLog,
         catalog_plugin: &'a CatalogPlugin,
         context: &'a CallContext,
         called: CalledItem<'a>,
@@ -413,6 +412,7 @@ impl<'a> RequestSpan<PluginCall<'a>> {
             input_hash: None,
             admitted: None,
             result_bytes: None,
+            access_log,
         };
         Self::new(observer, is_logged(&context.caller), call)
     }
@@ -485,7 +485,8 @@ impl Observed for PluginCall<'_> {
     type End<'e> = CallOutcome<'e>;
 
     fn report(&self, observer: Option<&dyn Observer>, outcome: CallOutcome<'_>) {
-        let &Self { catalog_plugin, context, called, input, ref input_hash, admitted, result_bytes } = self;
+        let &Self { catalog_plugin, context, called, input, ref input_hash, admitted, result_bytes, .. } =
+            self;
         let input_hash = input_hash.as_deref();
         // Checking arguments isn't running.
         let admitted = admitted.filter(|_| outcome != CallOutcome::InvalidArguments);
@@ -497,93 +498,11 @@ impl Observed for PluginCall<'_> {
             observer.call_ended(&end);
         }
         if is_logged(&context.caller) {
-            log_call(&end);
+            self.access_log.log_call(&end);
         }
     }
 
     fn dropped(&self) -> CallOutcome<'static> {
         CallOutcome::Failed(&CallError::Cancelled)
     }
-}
-
-/// Reports whether the calls of this caller are logged at the default level: those over HTTP and the Unix socket. A host
-/// that starts the gateway over stdio is its only caller.
-fn is_logged_by_default(caller: &Caller) -> bool {
-    match caller {
-        Caller::Local => false,
-        Caller::Named(_)
-        | Caller::Subject(_)
-        | Caller::Certificate(_)
-        | Caller::User(_)
-        | Caller::Address(_) => true,
-    }
-}
-
-/// Reports whether the calls of this caller are logged.
-fn is_logged(caller: &Caller) -> bool {
-    if is_logged_by_default(caller) {
-        tracing::enabled!(target: ACCESS_TARGET, Level::INFO)
-    } else {
-        tracing::enabled!(target: ACCESS_TARGET, Level::DEBUG)
-    }
-}
-
-/// Writes a call's line of the access log. Names from tokens and clients are quoted and escaped.
-fn log_call(end: &CallEnd<'_>) {
-    let &CallEnd { context, catalog_plugin, kind, name, outcome, took, .. } = end;
-    let name = name.map(PublicName::as_str);
-    let (tool, prompt) = match kind {
-        CallKind::Tool => (name, None),
-        CallKind::Prompt => (None, name),
-        CallKind::Resource | CallKind::Completion => (None, None),
-    };
-    let reason = match outcome {
-        CallOutcome::Failed(error) => error.refusal_reason(),
-        CallOutcome::Done
-        | CallOutcome::ToolError
-        | CallOutcome::NeedInput
-        | CallOutcome::InvalidArguments => None,
-    };
-    let total = context.arrived_at.elapsed();
-    let duration_ms = milliseconds(total);
-    let waited_ms = took.map(|took| milliseconds(total.saturating_sub(took)));
-    let caller = context.caller.to_string();
-    let (caller, subject) = (caller.as_str(), subject(&context.caller));
-    let trace_id = context.trace_id.as_deref();
-    let plugin = catalog_plugin.id();
-    let kind = kind.as_str();
-    let outcome = outcome.kind();
-    macro_rules! log {
-        ($level:expr) => {
-            tracing::event!(
-                target: ACCESS_TARGET, $level,
-                caller, subject, %plugin, kind, tool, prompt, outcome, reason, duration_ms, waited_ms, trace_id,
-                "plugin call ended"
-            )
-        };
-    }
-    if is_logged_by_default(&context.caller) { log!(Level::INFO) } else { log!(Level::DEBUG) }
-}
-
-/// The issuer and subject of a token. Its name can be one that the user has chosen.
-fn subject(caller: &Caller) -> Option<String> {
-    let Caller::Subject(subject) = caller else { return None };
-    Some(format!("{} {}", subject.issuer(), subject.subject()))
-}
-
-/// Writes the line of a call to a name that the caller can't see. URIs can be private, so they have no `name`.
-pub(super) fn log_unknown(context: &CallContext, kind: CallKind, name: Option<&str>) {
-    if !is_logged(&context.caller) {
-        return;
-    }
-    let (caller, name) = (context.caller.to_string(), name.map(quotable));
-    let (caller, name, kind, outcome) = (caller.as_str(), name.as_deref(), kind.as_str(), "unknown");
-    let subject = subject(&context.caller);
-    let trace_id = context.trace_id.as_deref();
-    macro_rules! log {
-        ($level:expr) => {
-            tracing::event!(target: ACCESS_TARGET, $level, caller, subject, kind, name, outcome, trace_id, "unknown name")
-        };
-    }
-    if is_logged_by_default(&context.caller) { log!(Level::INFO) } else { log!(Level::DEBUG) }
 }

@@ -8,6 +8,9 @@ use super::{McpHost, path_text};
 use crate::cli::mcp_client::TOKEN_VARIABLE;
 use crate::cli::print;
 
+/// The id of the input with which VS Code asks for the token.
+pub(super) const VSCODE_TOKEN_INPUT: &str = "moongate-token";
+
 /// The gateway's bearer token requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenRequirement {
@@ -122,15 +125,19 @@ impl McpHost {
             Self::ClaudeCode => (claude_code(entry), "run this in a shell"),
             Self::ClaudeDesktop if entry.command().is_none() => return None,
             Self::ClaudeDesktop => (
-                servers_document("mcpServers", entry, None, ""),
+                self.servers_document(entry),
                 "add this to `claude_desktop_config.json`, in ~/Library/Application Support/Claude/ on macOS or \
                  %APPDATA%\\Claude\\ on Windows, and restart Claude Desktop",
             ),
             Self::Cursor => (
-                servers_document("mcpServers", entry, None, &format!("${{env:{TOKEN_VARIABLE}}}")),
+                self.servers_document(entry),
                 "add this to `.cursor/mcp.json` of a project, or to ~/.cursor/mcp.json",
             ),
-            Self::VsCode => (vscode(entry), "add this to `.vscode/mcp.json`"),
+            Self::VsCode => (self.servers_document(entry), "add this to `.vscode/mcp.json`"),
+            Self::Zed => (
+                self.servers_document(entry),
+                "add this to Zed's `settings.json`; the command `zed: open settings` opens it",
+            ),
             Self::Codex => (codex(entry), "add this to ~/.codex/config.toml"),
             Self::Inspector => (inspector(entry), "run this in a shell; it needs Node.js 22 or later"),
         };
@@ -139,6 +146,9 @@ impl McpHost {
                 format!("the shell inserts the value of {TOKEN_VARIABLE}, and Claude Code stores it")
             }
             Self::VsCode => "VS Code asks for the token when it connects, and stores it".to_owned(),
+            Self::Zed => {
+                format!("Zed doesn't read variables in headers: replace ${{{TOKEN_VARIABLE}}} with the token")
+            }
             Self::Inspector => {
                 "enter the token in the Inspector, as the header `Authorization: Bearer …`".to_owned()
             }
@@ -149,6 +159,50 @@ impl McpHost {
             }
         };
         Some(Snippet { text, place, note: entry.note(&note) })
+    }
+
+    /// The member of the host's JSON file that contains the servers.
+    pub(super) fn servers_key(self) -> &'static str {
+        match self {
+            Self::VsCode => "servers",
+            Self::Zed => "context_servers",
+            Self::ClaudeCode | Self::ClaudeDesktop | Self::Cursor | Self::Codex | Self::Inspector => {
+                "mcpServers"
+            }
+        }
+    }
+
+    /// The server as JSON.
+    pub(super) fn server_object(self, entry: &ServerEntry) -> Value {
+        let kinds = Some(("stdio", "http"));
+        match self {
+            Self::ClaudeCode => entry.server_object(kinds, &format!("${{{TOKEN_VARIABLE}}}")),
+            Self::VsCode => entry.server_object(kinds, &format!("${{input:{VSCODE_TOKEN_INPUT}}}")),
+            Self::Cursor => entry.server_object(None, &format!("${{env:{TOKEN_VARIABLE}}}")),
+            Self::Zed => entry.server_object(None, &format!("${{{TOKEN_VARIABLE}}}")),
+            Self::ClaudeDesktop | Self::Codex | Self::Inspector => entry.server_object(None, ""),
+        }
+    }
+
+    /// The input with which VS Code asks for the token once; it stores it. `None` if the host doesn't need it.
+    pub(super) fn token_input(self, entry: &ServerEntry) -> Option<Value> {
+        (self == Self::VsCode && entry.needs_token()).then(|| {
+            json!({
+                "type": "promptString",
+                "id": VSCODE_TOKEN_INPUT,
+                "description": "The bearer token of the Moongate gateway",
+                "password": true,
+            })
+        })
+    }
+
+    /// A document with this server only.
+    fn servers_document(self, entry: &ServerEntry) -> String {
+        let mut document = json!({ self.servers_key(): { &entry.name: self.server_object(entry) } });
+        if let Some(input) = self.token_input(entry) {
+            document["inputs"] = json!([input]);
+        }
+        format!("{document:#}\n")
     }
 }
 
@@ -167,26 +221,6 @@ fn claude_code(entry: &ServerEntry) -> String {
             format!("claude mcp add {name} -- {}\n", line.unwrap_or_default())
         }
     }
-}
-
-/// A document with this server.
-fn servers_document(key: &str, entry: &ServerEntry, kind: Option<(&str, &str)>, token: &str) -> String {
-    format!("{:#}\n", json!({ key: { &entry.name: entry.server_object(kind, token) } }))
-}
-
-/// VS Code asks for the token once and stores it.
-fn vscode(entry: &ServerEntry) -> String {
-    let server = entry.server_object(Some(("stdio", "http")), "${input:moongate-token}");
-    let mut document = json!({ "servers": { &entry.name: server } });
-    if entry.needs_token() {
-        document["inputs"] = json!([{
-            "type": "promptString",
-            "id": "moongate-token",
-            "description": "The bearer token of the Moongate gateway",
-            "password": true,
-        }]);
-    }
-    format!("{document:#}\n")
 }
 
 /// Strings and lists of strings have the same syntax in TOML and JSON.

@@ -33,6 +33,7 @@ fn documents_contain_the_paths_unchanged() {
         (McpHost::ClaudeDesktop, "mcpServers"),
         (McpHost::Cursor, "mcpServers"),
         (McpHost::VsCode, "servers"),
+        (McpHost::Zed, "context_servers"),
     ] {
         let document: Value = serde_json::from_str(&text(host, &stdio())).unwrap();
         let server = &document[key]["gate"];

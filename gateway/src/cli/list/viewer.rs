@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use clap::Args;
+use moongate_config::Config;
 use moongate_model::names::{LocalUser, Principal, TokenFacts, TokenSubject};
+use moongate_model::text::nearest_name;
 use moongate_protocol::catalog::Catalog;
 
 use crate::cli::error::CommandError;
-use crate::cli::{CommonOptions, ExitKind, list};
+use crate::cli::{CommonOptions, ExitKind, configuration, list, print};
 
 /// Options that select a caller.
 #[derive(Debug, Args)]
@@ -34,6 +36,11 @@ impl ViewerOptions {
     ) -> Result<Arc<Catalog>, CommandError> {
         let Some(viewer) = &self.viewer else { return Ok(Arc::clone(catalog)) };
         let principal = self.principal(viewer)?;
+        if let Some(config) = configuration::read(common.config.as_deref()).config
+            && let Some(reason) = unknown_caller(&principal, &config)
+        {
+            list::live::note(common, &reason);
+        }
         let view = catalog.visible_to(&principal);
         match view.role_names() {
             None => list::live::note(common, "there are no roles, so every caller sees the same"),
@@ -75,10 +82,41 @@ impl ViewerOptions {
             name if ["dns:", "email:", "uri:"].iter().any(|kind| name.starts_with(kind)) => {
                 Principal::Certificate(name.into())
             }
+            name if name.starts_with("uid:") && LocalUser::from_name(name).is_none() => {
+                let hint = "write it as `--as uid:1000`";
+                return Err(usage("a user of this machine is named by a number", hint));
+            }
             name => match LocalUser::from_name(name) {
                 Some(user) => Principal::User(user),
                 None => Principal::Named(name.into()),
             },
         })
+    }
+}
+
+/// The reason that no caller has this name, as far as the configuration tells.
+fn unknown_caller(principal: &Principal, config: &Config) -> Option<String> {
+    let http = &config.http;
+    match principal {
+        Principal::Named(name) if !http.tokens.iter().any(|token| token.principal == *name) => {
+            let nearest = nearest_name(name, http.tokens.iter().map(|token| &*token.principal));
+            let suggestion = nearest.map(|name| format!("; did you mean `{}`?", print::inline(name)));
+            let name = print::inline(name);
+            Some(format!("no static token is named `{name}`{}", suggestion.unwrap_or_default()))
+        }
+        Principal::Certificate(_) if !http.accepts_certificates() => Some(
+            "no caller has a client certificate, because there is no `client_ca` in `[http.tls]`".to_owned(),
+        ),
+        Principal::Subject(subject)
+            if !http.oauth.issuers.iter().any(|issuer| *issuer.issuer == *subject.issuer()) =>
+        {
+            Some(format!("there is no issuer `{}`", print::inline(subject.issuer())))
+        }
+        Principal::Named(_)
+        | Principal::Certificate(_)
+        | Principal::Subject(_)
+        | Principal::User(_)
+        | Principal::Local
+        | Principal::Anonymous => None,
     }
 }

@@ -22,11 +22,16 @@ fn tool_arguments_written_as_options_get_a_tip() {
 
 #[test]
 fn common_verbs_of_other_programs_are_aliases() {
-    for (alias, verb) in
-        [("run", "serve"), ("start", "serve"), ("validate", "check"), ("ls", "list"), ("init", "new")]
-    {
+    for (alias, verb) in [
+        ("run", "serve"),
+        ("start", "serve"),
+        ("validate", "check"),
+        ("ls", "list"),
+        ("install", "add"),
+        ("rm", "remove"),
+    ] {
         let mut words = vec!["moongate", alias];
-        words.extend((verb == "new").then_some("hello"));
+        words.extend(["add", "remove"].contains(&verb).then_some("time"));
         let matches = Cli::command().try_get_matches_from(words).unwrap();
         assert_eq!(matches.subcommand_name(), Some(verb), "{alias}");
     }

@@ -1,6 +1,7 @@
 //! Applying another configuration, or rejecting it.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -48,6 +49,8 @@ struct PluginGrants {
     plugin: PluginId,
     granted: Vec<String>,
     revoked: Vec<String>,
+    /// What remains of narrowed permissions.
+    remaining: Vec<String>,
 }
 
 impl Reconciler {
@@ -89,8 +92,8 @@ impl Reconciler {
         let mut files = self.desired.files.clone();
         files.insert(self.desired.started.file.clone());
         for plugin in &self.plugins {
-            files.insert(plugin.config().source.clone());
-            files.extend(plugin.waiting_config().map(|config| config.source.clone()));
+            let configs = [Some(plugin.config()), plugin.waiting_config()].into_iter().flatten();
+            files.extend(configs.filter_map(|config| config.component_file()).map(Path::to_owned));
         }
         self.deps.watch.set_target(WatchTarget { files, config: self.desired.watch });
     }
@@ -401,10 +404,10 @@ impl Reconciler {
         };
         tracing::info!("{line}");
         self.report.add_change(None, now - read.detected, line);
-        for PluginGrants { plugin, granted, revoked } in grants {
-            let (added, removed) = (&granted[..], &revoked[..]);
-            observer.changed(&SupervisorChange::Grants { plugin: &plugin, added, removed });
-            let line = grants_line(&granted, &revoked);
+        for PluginGrants { plugin, granted, revoked, remaining } in grants {
+            let (added, removed, remaining) = (&granted[..], &revoked[..], &remaining[..]);
+            observer.changed(&SupervisorChange::Grants { plugin: &plugin, added, removed, remaining });
+            let line = grants_line(added, removed, remaining);
             tracing::info!(%plugin, "{line}");
             self.report.add_change(Some(&plugin), now - read.detected, line);
         }
@@ -417,7 +420,8 @@ impl ConfigChanges {
         let granted = config.added_grants(before);
         let revoked = before.map(|before| before.added_grants(Some(config))).unwrap_or_default();
         if !granted.is_empty() || !revoked.is_empty() {
-            self.grants.push(PluginGrants { plugin: config.id.clone(), granted, revoked });
+            let remaining = before.map(|before| config.narrowed_grants(before)).unwrap_or_default();
+            self.grants.push(PluginGrants { plugin: config.id.clone(), granted, revoked, remaining });
         }
     }
 }
@@ -467,8 +471,8 @@ fn replace_if_different<T: Clone + PartialEq>(current: &mut T, new: &T) -> bool 
 }
 
 /// A plugin's granted and revoked permissions in one line.
-fn grants_line(granted: &[String], revoked: &[String]) -> String {
-    let parts = [("newly granted", granted), ("revoked", revoked)];
+fn grants_line(granted: &[String], revoked: &[String], remaining: &[String]) -> String {
+    let parts = [("newly granted", granted), ("revoked", revoked), ("still granted", remaining)];
     let parts = parts.iter().filter(|(_, grants)| !grants.is_empty());
     parts.map(|(what, grants)| format!("{what}: {}", grants.join(", "))).collect::<Vec<_>>().join("; ")
 }

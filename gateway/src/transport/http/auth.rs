@@ -145,6 +145,8 @@ impl RequestAuthenticator {
                 | Rejection::BodyTooLarge(_)
                 | Rejection::BodyTimeout
                 | Rejection::IncompleteBody
+                | Rejection::WebSocketVersion
+                | Rejection::WebSocketHandshake
                 | Rejection::Connections
                 | Rejection::RequestMemory,
                 _,

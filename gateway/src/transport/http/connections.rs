@@ -91,7 +91,7 @@ struct ConnectionState {
     has_received: bool,
     /// The bytes that arrived before the first authenticated request.
     unauthenticated_bytes: usize,
-    /// The streams of a connection of HTTP/2. `None` for HTTP/1.1.
+    /// The streams of a connection of HTTP/2, of which a WebSocket has none. `None` for HTTP/1.1.
     streams: Option<OpenStreams>,
 }
 
@@ -381,13 +381,7 @@ impl ConnectionSlot {
 
     /// Waits until the connection has been idle for `duration`.
     pub(in crate::transport) async fn idle_for(&self, duration: Duration) {
-        loop {
-            let end = self.handle.connection.idle_since().unwrap_or_else(Instant::now) + duration;
-            if end <= Instant::now() {
-                return;
-            }
-            sleep_until(end).await;
-        }
+        self.handle.idle_for(duration).await;
     }
 }
 
@@ -408,6 +402,17 @@ impl Drop for ConnectionSlot {
 }
 
 impl ConnectionHandle {
+    /// Waits until the connection has been idle for `duration`.
+    pub(super) async fn idle_for(&self, duration: Duration) {
+        loop {
+            let end = self.connection.idle_since().unwrap_or_else(Instant::now) + duration;
+            if end <= Instant::now() {
+                return;
+            }
+            sleep_until(end).await;
+        }
+    }
+
     /// Records activity. Before the first authenticated request, only request heads count: a client must not stay by
     /// letting the gateway answer messages of TLS or HTTP/2.
     pub(super) fn touch(&self) {
@@ -418,15 +423,15 @@ impl ConnectionHandle {
     }
 
     /// Records that bytes were sent. Over HTTP/2, only parts of responses count, because a client can request answers
-    /// of other kinds.
+    /// of other kinds, and on a WebSocket, only received messages, because pings are sent, too.
     pub(super) fn wrote(&self) {
         if self.connection.state().streams.is_none() {
             self.touch();
         }
     }
 
-    /// Records that the connection uses HTTP/2. Its heads no longer count by the bytes that arrive, which are those of
-    /// all streams.
+    /// Records that the connection uses HTTP/2 or is a WebSocket. Its heads no longer count by the bytes that arrive,
+    /// which are those of all streams or messages.
     pub(super) fn begin_streams(&self) {
         let mut state = self.connection.state();
         state.streams = Some(OpenStreams::default());

@@ -34,10 +34,12 @@ use crate::transport::http::connections::ConnectionHandle;
 use crate::transport::http::failed_tokens::{FAILURE_DELAY, FailedTokens};
 use crate::transport::http::forwarded::TrustedProxies;
 use crate::transport::http::health_probes::EndpointHealth;
+use crate::transport::http::listener::ListenerPurpose;
 use crate::transport::http::origin::{self, OriginPolicy};
 use crate::transport::http::refusal_log::RefusalLog;
 use crate::transport::http::rejection::Rejection;
 use crate::transport::http::sse::{self, StreamConnection};
+use crate::transport::http::websocket_upgrade;
 use crate::transport::trace::{Tap, Trace};
 
 /// The supported methods.
@@ -63,6 +65,8 @@ pub(super) struct Endpoint {
     /// The interval between keep-alive comments on a silent stream.
     pub(super) keep_alive: Duration,
     trace: Option<Trace>,
+    /// True if WebSockets are supported.
+    websocket: bool,
 }
 
 impl Endpoint {
@@ -86,11 +90,12 @@ impl Endpoint {
             failed_tokens: FailedTokens::default(),
             proxies: TrustedProxies::new(&config.trusted_proxies),
             metrics,
-            refusals: RefusalLog::default(),
+            refusals: RefusalLog::new(ListenerPurpose::Mcp),
             load: Arc::default(),
             max_body: usize::try_from(config.max_body.as_u64()).unwrap_or(usize::MAX),
             keep_alive: config.keep_alive,
             trace,
+            websocket: config.websocket,
         }
     }
 
@@ -141,7 +146,7 @@ impl Endpoint {
         error: Vec<u8>,
         tap: &Tap,
     ) -> Response {
-        self.metrics.request_refused(rejection.reason());
+        self.metrics.request_refused(ListenerPurpose::Mcp.as_str(), rejection.reason());
         if !is_metadata_probe(head, rejection) {
             self.refusals.record(self.address(head), rejection);
         }
@@ -231,14 +236,18 @@ impl Endpoint {
     }
 
     /// Answers a request whose host and origin were checked.
-    async fn answer(&self, head: &request::Parts, body: Body) -> Result<Response, Rejection> {
+    async fn answer(self: &Arc<Self>, head: &request::Parts, body: Body) -> Result<Response, Rejection> {
         if head.method == Method::OPTIONS {
             return Ok(origin::preflight_response(head, ALLOWED_METHODS));
         }
-        let RequestCaller { caller, validity, in_progress: _in_progress } = self.caller(head).await?;
-        let principal = caller.principal();
+        let authenticated = self.caller(head).await?;
+        let principal = authenticated.caller.principal();
         let headers = RequestHeaders(&head.headers);
         let tap = self.tap(head, Some(&principal));
+        if self.websocket && head.method == Method::GET && websocket_upgrade::is_upgrade(&head.headers) {
+            return websocket_upgrade::accept(self, head, authenticated, tap);
+        }
+        let RequestCaller { caller, validity, in_progress: _in_progress } = authenticated;
         match head.method {
             Method::POST => {
                 let AcceptedTypes { format, streaming } = body::check_types(&head.headers)?;

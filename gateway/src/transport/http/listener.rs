@@ -30,6 +30,7 @@ use crate::transport::http::connections::{ConnectionLimiter, ConnectionSlot};
 use crate::transport::http::http2::{self, StreamService};
 use crate::transport::http::refusal_log::RefusalLog;
 use crate::transport::http::tls::{AcceptedTls, ConnectionTls, ListenerTls};
+use crate::transport::http::websocket_upgrade::ConnectionUpgrade;
 
 /// The idle time after which a connection is closed during shutdown, because the rest of a request or response may be
 /// in transit.
@@ -60,6 +61,16 @@ pub(crate) enum ListenerPurpose {
     Mcp,
     /// The operator.
     Admin,
+}
+
+impl ListenerPurpose {
+    /// A stable word for metrics and logs.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Mcp => "mcp",
+            Self::Admin => "admin",
+        }
+    }
 }
 
 /// The limits on a listener's connections.
@@ -121,6 +132,7 @@ fn reason(error: &io::Error) -> String {
 pub(crate) struct HttpListener {
     listener: TcpListener,
     address: SocketAddr,
+    purpose: ListenerPurpose,
 }
 
 impl HttpListener {
@@ -130,7 +142,7 @@ impl HttpListener {
     /// The address is in use, isn't an address of this machine, or isn't permitted.
     pub(crate) async fn bind(address: SocketAddr, purpose: ListenerPurpose) -> Result<Self, BindError> {
         let bad = |source| BindError { address, source, purpose };
-        Self::new(TcpListener::bind(address).await.map_err(bad)?).map_err(bad)
+        Self::new(TcpListener::bind(address).await.map_err(bad)?, purpose).map_err(bad)
     }
 
     /// A socket that already listens.
@@ -144,18 +156,18 @@ impl HttpListener {
         let address = listener.local_addr().unwrap_or_else(|_| (Ipv4Addr::UNSPECIFIED, 0).into());
         let usable = || {
             listener.set_nonblocking(true)?;
-            Self::new(TcpListener::from_std(listener)?)
+            Self::new(TcpListener::from_std(listener)?, purpose)
         };
         usable().map_err(|source| BindError { address, source, purpose })
     }
 
-    fn new(listener: TcpListener) -> io::Result<Self> {
+    fn new(listener: TcpListener, purpose: ListenerPurpose) -> io::Result<Self> {
         let address = listener.local_addr()?;
         #[cfg(target_os = "linux")]
         if let Err(error) = socket2::SockRef::from(&listener).set_tcp_notsent_lowat(MAX_UNSENT_SYSTEM_BYTES) {
             tracing::debug!(%error, "can't set TCP_NOTSENT_LOWAT");
         }
-        Ok(Self { listener, address })
+        Ok(Self { listener, address, purpose })
     }
 
     /// The address, with the actual port.
@@ -175,8 +187,8 @@ impl HttpListener {
     ) -> usize {
         let limiter = ConnectionLimiter::new(limits.connections);
         let mut connections = JoinSet::new();
-        let service =
-            ListenerService { router, idle: limits.idle, stop: stop.clone(), refusals: Arc::default() };
+        let refusals = Arc::new(RefusalLog::new(self.purpose));
+        let service = ListenerService { router, idle: limits.idle, stop: stop.clone(), refusals };
         accept(&self.listener, &service, tls, &limiter, &mut connections, &stop).await;
         drop(self.listener);
         let all = async { while connections.join_next().await.is_some() {} };
@@ -272,7 +284,7 @@ async fn serve_tls_connection(
     slot: ConnectionSlot,
 ) {
     let accepted = tokio::select! {
-        accepted = tls.accept(stream, slot.handle(), client) => accepted,
+        accepted = tls.accept(stream, slot.handle(), client, &service.refusals) => accepted,
         () = service.stop.cancelled() => None,
         () = slot.evicted() => None,
     };
@@ -294,7 +306,7 @@ async fn serve_tls_connection(
 }
 
 async fn serve_connection(
-    stream: impl AsyncRead + AsyncWrite + Unpin,
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     peer: ConnectionPeer,
     service: ListenerService,
     slot: ConnectionSlot,
@@ -302,11 +314,14 @@ async fn serve_connection(
     let ListenerService { router, idle, stop, refusals } = service;
     let (handle, client) = (slot.handle(), peer.address);
     let router = TowerToHyperService::new(router);
+    let upgrade = ConnectionUpgrade::new(stop.clone());
+    let upgraded = upgrade.clone();
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         let is_pipelined = handle.head_completed();
         let handle = handle.clone();
         let is_large = head_bytes(&request) > MAX_KEPT_HEAD_BYTES;
         request.extensions_mut().insert(handle.clone());
+        request.extensions_mut().insert(upgrade.clone());
         request.extensions_mut().insert(ConnectInfo(peer.address));
         if let Some(identity) = &peer.identity {
             request.extensions_mut().insert(identity.clone());
@@ -328,7 +343,8 @@ async fn serve_connection(
         .timer(TokioTimer::new())
         .header_read_timeout(idle)
         .max_buf_size(MAX_HEAD_BYTES)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
     let mut connection = std::pin::pin!(connection);
     let served = tokio::select! {
         served = connection.as_mut() => served,
@@ -345,13 +361,20 @@ async fn serve_connection(
         Err(error) if error.is_parse() => log_invalid_http(&refusals, client, &error),
         // Clients disconnect at any time, so this isn't a warning.
         Err(error) => tracing::debug!(%error, "connection ended early"),
-        Ok(()) => {}
+        Ok(()) => {
+            if let Some(task) = upgraded.take() {
+                tokio::select! {
+                    () = task => {}
+                    () = slot.evicted() => {} // its place is taken, so it ends at once
+                }
+            }
+        }
     }
 }
 
 /// Logs a request that isn't valid HTTP. The text of such an error contains nothing that the client sent.
-fn log_invalid_http(refusals: &RefusalLog, client: SocketAddr, error: &impl fmt::Display) {
-    refusals.record_reason(client.ip(), "invalid_http", &error.to_string());
+fn log_invalid_http(refusals: &RefusalLog, client: SocketAddr, error: &dyn fmt::Display) {
+    refusals.record_invalid(client.ip(), "invalid_http", error);
 }
 
 /// The approximate size of a request head.

@@ -1,31 +1,41 @@
-//! Warnings about refused requests: for each reason, at most one a second.
+//! Warnings about refused requests and TLS handshakes: for each reason, at most one a second.
 
-use std::collections::HashMap;
+use std::fmt::Display;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
 
-use moongate_system::log_interval::LogInterval;
-use tokio::time::Instant;
+use moongate_system::log_interval::LogIntervals;
 
+use crate::transport::http::listener::ListenerPurpose;
 use crate::transport::http::rejection::Rejection;
 
-/// The last warning about each reason. The number of reasons is fixed.
-#[derive(Debug, Default)]
-pub(crate) struct RefusalLog(Mutex<HashMap<&'static str, LogInterval>>);
+/// Logs the refusals of a listener. The number of reasons is fixed.
+#[derive(Debug)]
+pub(crate) struct RefusalLog {
+    listener: &'static str,
+    reasons: LogIntervals<&'static str>,
+}
 
 impl RefusalLog {
+    pub(crate) fn new(listener: ListenerPurpose) -> Self {
+        Self { listener: listener.as_str(), reasons: LogIntervals::default() }
+    }
+
     /// Logs a refused request, or counts it for the next line. Nothing that the client sent is in the line.
     pub(crate) fn record(&self, address: IpAddr, rejection: Rejection) {
-        self.record_reason(address, rejection.reason(), &rejection.message());
+        self.record_invalid(address, rejection.reason(), &rejection.message());
     }
 
     /// The same for a request that isn't valid HTTP. The message must contain nothing that the client sent.
-    pub(super) fn record_reason(&self, address: IpAddr, reason: &'static str, message: &str) {
-        let mut intervals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let due = intervals.entry(reason).or_default().record(Instant::now(), 1);
-        drop(intervals);
-        if let Some(refused) = due {
-            tracing::warn!(%address, reason, refused, "refused a request: {message}");
+    pub(super) fn record_invalid(&self, address: IpAddr, reason: &'static str, message: &dyn Display) {
+        if let Some(refused) = self.reasons.record(reason) {
+            tracing::warn!(%address, listener = self.listener, reason, refused, "refused a request: {message}");
+        }
+    }
+
+    /// The same for a TLS handshake.
+    pub(super) fn record_handshake(&self, address: IpAddr, reason: &'static str, message: &dyn Display) {
+        if let Some(refused) = self.reasons.record(reason) {
+            tracing::warn!(%address, listener = self.listener, reason, refused, "refused a TLS handshake: {message}");
         }
     }
 }

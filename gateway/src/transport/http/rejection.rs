@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::header::{ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER, SEC_WEBSOCKET_VERSION};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use moongate_auth::TokenProblem;
@@ -14,6 +14,7 @@ use moongate_protocol::server::{TOO_MANY_LARGE_REQUESTS, TooManyLargeRequests};
 
 use crate::transport::http::MCP_PATH;
 use crate::transport::http::connections::TooManyConnections;
+use crate::transport::websocket::{SUBPROTOCOL, SUPPORTED_VERSION};
 
 /// The time after which a client can try again if an issuer doesn't answer, in seconds.
 const ISSUER_RETRY_SECONDS: &str = "5";
@@ -55,6 +56,10 @@ pub(crate) enum Rejection {
     BodyTimeout,
     /// The body is incomplete.
     IncompleteBody,
+    /// The request asks for a WebSocket in another version.
+    WebSocketVersion,
+    /// The request asks for a WebSocket, but isn't a complete handshake that offers the subprotocol.
+    WebSocketHandshake,
     /// The caller has too many connections, and all of them are busy.
     Connections,
     /// The caller's requests use too much memory.
@@ -88,7 +93,8 @@ impl Rejection {
             Self::Accept => StatusCode::NOT_ACCEPTABLE,
             Self::BodyTooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
-            Self::IncompleteBody => StatusCode::BAD_REQUEST,
+            Self::WebSocketVersion => StatusCode::UPGRADE_REQUIRED,
+            Self::IncompleteBody | Self::WebSocketHandshake => StatusCode::BAD_REQUEST,
             Self::TooManyFailedTokens(_) | Self::Connections => StatusCode::TOO_MANY_REQUESTS,
             Self::IssuerUnavailable | Self::RequestMemory => StatusCode::SERVICE_UNAVAILABLE,
         }
@@ -114,6 +120,8 @@ impl Rejection {
             Self::BodyTooLarge(_) => "body_too_large",
             Self::BodyTimeout => "body_timeout",
             Self::IncompleteBody => "incomplete_body",
+            Self::WebSocketVersion => "websocket_version",
+            Self::WebSocketHandshake => "websocket_handshake",
             Self::Connections => "connections",
             Self::RequestMemory => "request_memory",
         }
@@ -152,6 +160,12 @@ impl Rejection {
             Self::BodyTooLarge(most) => format!("the body is larger than {most} bytes"),
             Self::BodyTimeout => "timed out while reading the body".to_owned(),
             Self::IncompleteBody => "the body is incomplete".to_owned(),
+            Self::WebSocketVersion => {
+                format!("unsupported WebSocket version; supported: {SUPPORTED_VERSION}")
+            }
+            Self::WebSocketHandshake => {
+                format!("a WebSocket needs a complete handshake over HTTP/1.1 with the subprotocol `{SUBPROTOCOL}`")
+            }
             Self::Connections => {
                 "busy: too many of your connections have running requests; wait until some have ended"
                     .to_owned()
@@ -195,6 +209,9 @@ impl Rejection {
             Self::Method(methods) => {
                 headers_out.insert(ALLOW, HeaderValue::from_static(methods));
             }
+            Self::WebSocketVersion => {
+                headers_out.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static(SUPPORTED_VERSION));
+            }
             Self::BodyTooLarge(_)
             | Self::BodyTimeout
             | Self::IncompleteBody
@@ -212,6 +229,7 @@ impl Rejection {
             | Self::InsufficientScope
             | Self::ContentType
             | Self::ContentEncoding
+            | Self::WebSocketHandshake
             | Self::Accept => {}
         }
         response

@@ -41,6 +41,7 @@ fn config() -> HttpConfig {
         idle_timeout: Duration::from_secs(620),
         close_streams_after: None,
         legacy_sse: false,
+        websocket: false,
         max_connections: Some(64),
         trusted_proxies: Vec::new(),
         health: false,

@@ -6,22 +6,21 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use moongate_config::{ClientCertificatePolicy, TlsConfig};
+use moongate_config::{ClientCertificatePolicy, TlsConfig, certificate_problem};
 use moongate_protocol::server::Server;
 use moongate_system::certificate_chain::ShortChainVerifier;
-use moongate_system::log_interval::LogInterval;
-use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::sign::SingleCertAndKey;
+use rustls::{CertificateError, ServerConfig};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
@@ -30,9 +29,13 @@ use crate::transport::http::client_stream::ClientStream;
 use crate::transport::http::connections::ConnectionHandle;
 use crate::transport::http::http2;
 use crate::transport::http::listener::ListenerPurpose;
+use crate::transport::http::refusal_log::RefusalLog;
 
 /// The maximum size of encrypted data that waits for a client, in bytes, in addition to that of the system.
 const MAX_UNSENT_BYTES: usize = 32 * 1024;
+
+/// The reason to refuse a certificate without a name for its holder.
+const UNNAMED_CERTIFICATE: &str = "unnamed_certificate";
 
 /// The body of the response to a request without TLS.
 pub(crate) const PLAIN_HTTP_ANSWER: &str = "this port needs TLS: use https\n";
@@ -57,13 +60,13 @@ impl ListenerTls {
         purpose: ListenerPurpose,
     ) -> Option<Self> {
         let server = server_config(newest.borrow_and_update().as_ref()?, purpose);
-        Some(Self { purpose, newest, current: ConnectionTls { server, refused: Arc::default() } })
+        Some(Self { purpose, newest, current: ConnectionTls { server, reported_to: None } })
     }
 
     /// Reports refused client certificates to `server`.
     #[must_use]
     pub(super) fn reporting_to(mut self, server: Arc<Server>) -> Self {
-        self.current.refused = Arc::new(RefusedHandshakes { server: Some(server), ..Default::default() });
+        self.current.reported_to = Some(server);
         self
     }
 
@@ -118,7 +121,8 @@ pub(super) struct AcceptedTls {
 #[derive(Debug, Clone)]
 pub(super) struct ConnectionTls {
     server: Arc<ServerConfig>,
-    refused: Arc<RefusedHandshakes>,
+    /// Receives client certificates that don't authenticate.
+    reported_to: Option<Arc<Server>>,
 }
 
 impl ConnectionTls {
@@ -128,12 +132,14 @@ impl ConnectionTls {
         mut stream: TcpStream,
         handle: ConnectionHandle,
         client: SocketAddr,
+        refusals: &RefusalLog,
     ) -> Option<AcceptedTls> {
         let mut first = [0];
         match stream.peek(&mut first).await {
             // A handshake starts with a control character, and a request with its method.
             Ok(1) if first[0].is_ascii_uppercase() => {
-                self.refused.log(client, "the client sent plain HTTP; it must use https");
+                let message = "the client sent plain HTTP; it must use https";
+                refusals.record_handshake(client.ip(), "plain_http", &message);
                 refuse_plain_http(&mut stream).await;
                 return None;
             }
@@ -141,7 +147,7 @@ impl ConnectionTls {
             Ok(0) | Err(_) => return None,
         }
         let stream = ClientStream::new(stream, handle);
-        let accepted = TlsAcceptor::from(self.server)
+        let accepted = TlsAcceptor::from(Arc::clone(&self.server))
             .accept_with(stream, |connection| connection.set_buffer_limit(Some(MAX_UNSENT_BYTES)))
             .await;
         match accepted {
@@ -149,9 +155,9 @@ impl ConnectionTls {
                 let certificate = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
                 let identity = certificate.map(|certificate| ClientIdentity::of_certificate(certificate));
                 if matches!(identity, Some(None)) {
-                    let reason = "the client certificate has no host name, URI or e-mail address";
-                    self.refused.log(client, reason);
-                    self.refused.report(client, "unnamed_certificate");
+                    let message = "the client certificate has no host name, URI or e-mail address";
+                    refusals.record_handshake(client.ip(), UNNAMED_CERTIFICATE, &message);
+                    self.report(client, UNNAMED_CERTIFICATE);
                     return None;
                 }
                 let is_http2 = stream.get_ref().1.alpn_protocol() == Some(http2::ALPN_NAME);
@@ -159,23 +165,47 @@ impl ConnectionTls {
             }
             Err(error) => {
                 match tls_error(&error) {
-                    Some(reason) => {
-                        self.refused.log(client, &reason.to_string());
-                        match reason {
-                            rustls::Error::InvalidCertificate(_) => {
-                                self.refused.report(client, "invalid_certificate");
-                            }
-                            rustls::Error::NoCertificatesPresented => {
-                                self.refused.report(client, "missing_certificate");
-                            }
-                            _ => {}
-                        }
-                    }
+                    Some(error) => self.refuse(client, error, refusals),
                     // Clients disconnect at any time, and port scanners always do.
                     None => tracing::debug!(%client, %error, "TLS handshake ended early"),
                 }
                 None
             }
+        }
+    }
+}
+
+impl ConnectionTls {
+    /// Logs and reports a handshake that failed.
+    fn refuse(&self, client: SocketAddr, error: &rustls::Error, refusals: &RefusalLog) {
+        let address = client.ip();
+        match error {
+            rustls::Error::InvalidCertificate(problem) => {
+                let reason = match problem {
+                    CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+                        "expired_certificate"
+                    }
+                    // Another authority can have the same name.
+                    CertificateError::UnknownIssuer | CertificateError::BadSignature => "unknown_authority",
+                    _ => "invalid_certificate",
+                };
+                let problem = certificate_problem(problem);
+                refusals.record_handshake(address, reason, &format!("invalid client certificate: {problem}"));
+                self.report(client, "invalid_certificate");
+            }
+            rustls::Error::NoCertificatesPresented => {
+                refusals.record_handshake(address, "missing_certificate", error);
+                self.report(client, "missing_certificate");
+            }
+            rustls::Error::AlertReceived(_) => refusals.record_handshake(address, "client_alert", error),
+            _ => refusals.record_handshake(address, "handshake", error),
+        }
+    }
+
+    /// Reports a client certificate that doesn't authenticate.
+    fn report(&self, client: SocketAddr, reason: &'static str) {
+        if let Some(server) = &self.reported_to {
+            server.authentication_failed(client.ip(), reason);
         }
     }
 }
@@ -198,27 +228,4 @@ async fn refuse_plain_http(stream: &mut TcpStream) {
         tokio::io::copy(&mut rest, &mut tokio::io::sink()).await
     };
     let _ = timeout(DRAIN_TIMEOUT, refuse).await;
-}
-
-/// Logs handshakes that failed, at most once a second.
-#[derive(Debug, Default)]
-struct RefusedHandshakes {
-    interval: Mutex<LogInterval>,
-    server: Option<Arc<Server>>,
-}
-
-impl RefusedHandshakes {
-    /// Reports a client certificate that doesn't authenticate.
-    fn report(&self, client: SocketAddr, reason: &'static str) {
-        if let Some(server) = &self.server {
-            server.authentication_failed(client.ip(), reason);
-        }
-    }
-
-    fn log(&self, client: SocketAddr, reason: &str) {
-        let mut interval = self.interval.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(failures) = interval.record(Instant::now(), 1) {
-            tracing::warn!(%client, failures, "refused a TLS handshake: {reason}");
-        }
-    }
 }

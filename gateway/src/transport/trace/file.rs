@@ -13,8 +13,9 @@ use super::TraceError;
 /// True if the gateway reads this file itself.
 pub(super) fn is_one_of(path: &Path, config: &Config) -> bool {
     let Ok(path) = fs::canonicalize(path) else { return false }; // a missing file isn't read
-    let sources = config.plugins.iter().map(|plugin| &plugin.source);
-    let named = [&config.file].into_iter().chain(&config.ca_file).chain(&config.secret_files).chain(sources);
+    let components = config.plugins.iter().filter_map(|plugin| plugin.component_file());
+    let others = [&config.file].into_iter().chain(&config.ca_file).chain(&config.secret_files);
+    let named = others.map(|file| file.as_path()).chain(components);
     named.filter_map(|file| fs::canonicalize(file).ok()).any(|file| file == path)
 }
 

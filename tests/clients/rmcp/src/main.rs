@@ -1,7 +1,7 @@
-//! Tests the official Rust SDK as a client of the fixture, over both transports and in every revision.
+//! Tests the official Rust SDK as a client of the fixture, over each transport and in every revision.
 //!
-//! Usage: `rmcp-client [--http URL] [--stdio COMMAND…]`, or `rmcp-client --oauth`. Each check prints a line: `ok`,
-//! `FAILED` or `-` (not supported by the client), then client, transport, revision and capability.
+//! Usage: `rmcp-client [--http URL] [--unix ADDRESS] [--websocket URL] [--stdio COMMAND…]`, or `rmcp-client --oauth`.
+//! Each check prints a line: `ok`, `FAILED` or `-` (not supported by the client), then client, transport, revision and capability.
 
 mod checks;
 mod oauth;
@@ -58,6 +58,8 @@ impl Connection {
 enum Target {
     Http(String),
     Stdio(Vec<String>),
+    /// The transport's name, and the command of the bridge to it.
+    Bridged(&'static str, Vec<String>),
 }
 
 impl Target {
@@ -65,6 +67,7 @@ impl Target {
         match self {
             Self::Http(_) => "http",
             Self::Stdio(_) => "stdio",
+            Self::Bridged(name, _) => name,
         }
     }
 }
@@ -101,11 +104,18 @@ async fn main() -> ExitCode {
 fn targets() -> Result<Vec<Target>> {
     let mut words = std::env::args().skip(1);
     let mut targets = Vec::new();
+    let mut addresses = Vec::new();
     while let Some(word) = words.next() {
         match (word.as_str(), words.next()) {
             ("--http", Some(url)) => targets.push(Target::Http(url)),
+            ("--unix", Some(address)) => addresses.push(("unix", address)),
+            ("--websocket", Some(url)) => addresses.push(("websocket", url)),
             ("--stdio", Some(program)) => {
+                let bridge = |address| vec![program.clone(), "connect".to_owned(), address];
+                let bridged = addresses.drain(..).map(|(name, address)| Target::Bridged(name, bridge(address)));
+                let bridged: Vec<_> = bridged.collect();
                 targets.push(Target::Stdio(std::iter::once(program).chain(words.by_ref()).collect()));
+                targets.extend(bridged);
             }
             (word, _) => bail!("unknown argument `{word}`"),
         }
@@ -161,7 +171,7 @@ async fn connect(target: &Target, revision: &ProtocolVersion) -> Result<Connecti
             let transport = StreamableHttpClientTransport::from_uri(url.as_str());
             handler.serve_with_lifecycle(transport, lifecycle).await?
         }
-        Target::Stdio(words) => {
+        Target::Stdio(words) | Target::Bridged(_, words) => {
             let mut command = Command::new(&words[0]);
             command.args(&words[1..]);
             handler.serve_with_lifecycle(TokioChildProcess::new(command)?, lifecycle).await?

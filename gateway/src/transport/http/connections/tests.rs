@@ -180,6 +180,32 @@ async fn a_connection_is_idle_from_the_end_of_its_last_request() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn pings_do_not_keep_a_websocket_busy() {
+    const IDLE: Duration = Duration::from_secs(3_600);
+    let limiter = limiter();
+    let slots = authenticated(&limiter, "ann", 1).await;
+    let handle = slots[0].handle();
+    handle.begin_streams();
+    handle.head_completed(); // a message
+    let start = Instant::now();
+    let request = handle.begin_request();
+    let mut idle = pin!(handle.idle_for(IDLE));
+    for _ in 0..3 {
+        tokio::time::advance(IDLE).await;
+        handle.wrote();
+        assert!(idle.as_mut().now_or_never().is_none(), "a request is running");
+    }
+    drop(request);
+    let ended = Instant::now();
+    for _ in 0..4 {
+        tokio::time::sleep(IDLE / 8).await;
+        handle.wrote();
+    }
+    idle.await;
+    assert_eq!((ended - start, Instant::now() - ended), (3 * IDLE, IDLE));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_connection_that_is_being_closed_gets_no_place() {
     let limiter = limiter();
     let slots = unauthenticated(&limiter, PEER, 4).await;

@@ -1,0 +1,187 @@
+//! `add`: adds a plugin to the configuration, after it has shown the plugin's permissions and got consent.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use moongate_config::{
+    Config, LoadedConfig, PluginConfig, ProcessEnvironment, append_block, contains_table, parse_config,
+};
+use moongate_model::names::PluginId;
+use moongate_protocol::catalog::Catalog;
+
+use self::download::Download;
+use self::plugin_table::PluginTable;
+use self::requested_plugin::RequestedPlugin;
+use crate::cli::configuration::{self, ConfigText};
+use crate::cli::error::{CommandError, CommandResult};
+use crate::cli::{CommonOptions, ExitKind, file_write, print, prompt};
+use crate::supervisor::{Supervisor, SupervisorOptions};
+
+pub(super) mod download;
+mod permission_sheet;
+mod plugin_table;
+mod requested_plugin;
+pub(super) mod suggested_grants;
+
+/// Add a plugin to the configuration
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  moongate add filesystem ~/notes
+  moongate add filesystem ~/notes:rw /srv/reference --yes
+  moongate add fetch --grant 'http = [\"https://*.example.org\"]'
+  moongate add ./hello.wasm --name hello
+  moongate add oci://ghcr.io/acme/hello:1.2
+
+The command shows what the plugin may do, and asks before it changes the file. If there is no terminal, pass `--yes` to \
+agree. A directory is read-only unless `:rw` follows it. `moongate list builtin` lists the plugins that are part of the \
+gateway and the grants that each gets unless `--grant` sets the same key. Any other component gets no grants but yours. \
+An address is downloaded first, and locked in moongate.lock.
+
+If there is no configuration yet, the command creates `moongate/gateway.toml` in $XDG_CONFIG_HOME or ~/.config. \
+`moongate serve` applies the change while it runs. A gateway that a host has started does so when the host restarts it.")]
+pub(super) struct Add {
+    /// Name of a built-in plugin, component file, or address of a component; what contains `/` or ends in `.wasm` is a
+    /// file
+    #[arg(value_name = "NAME|FILE|ADDRESS")]
+    plugin: String,
+    /// Directory to grant, with `:ro` (read-only, the default) or `:rw`
+    #[arg(value_name = "DIR")]
+    directories: Vec<String>,
+    /// Name of the plugin's table [default: the built-in plugin's or the file's name]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Grant this: a line of the `allow` table in gateway.toml
+    #[arg(long = "grant", value_name = "KEY = VALUE")]
+    grants: Vec<String>,
+    /// Agree to the permissions without being asked
+    #[arg(short, long)]
+    yes: bool,
+}
+
+impl Add {
+    pub(super) async fn run(self, common: &CommonOptions) -> CommandResult {
+        let requested = RequestedPlugin::parse(&self.plugin)?;
+        let id = requested.id(self.name.as_deref())?;
+        let before = configuration::read_for_edit(common)?;
+        if contains_table(&before.text, &["plugins", id.as_str()]).unwrap_or(false) {
+            return Err(already_added(&id, &before.file, common));
+        }
+        let table = PluginTable::new(&id, &requested, &self.directories, &self.grants, &before.file)?;
+        let after = append_block(&before.text, &table.to_string());
+        let config = validated(&before, &after)?;
+        let plugin = config.plugins.iter().find(|plugin| plugin.id == id).cloned();
+        let plugin = plugin.ok_or_else(|| anyhow::anyhow!("the edited file has no plugin `{id}`"))?;
+        let (state, lock_file) = (config.state.clone(), config.sources.lock_file.clone());
+        let address = plugin.remote.as_ref().map(|remote| remote.reference.shown());
+        let (plugin, download) = Download::start(&config, plugin).await?;
+        let source = match (address, &download) {
+            (Some(address), Some(Download { signer: Some(signer), .. })) => {
+                format!("{address}, signed by {signer}")
+            }
+            (Some(address), _) => format!("{address}, not signed by a known key"),
+            (None, _) => plugin.source.display().to_string(),
+        };
+        let catalog = load_alone(config, &plugin).await?;
+        let Some(loaded) = catalog.plugins().first() else {
+            return Err(anyhow::anyhow!("the plugin `{id}` wasn't loaded").into());
+        };
+        print::stderr_lines(&permission_sheet::page(loaded, &plugin, &source, state.as_deref()));
+        self.require_consent(&id, &before.file)?;
+        if let Some(download) = download {
+            download.lock(&lock_file, &id)?;
+        }
+        write(&before, &after)?;
+        let tools = print::count(loaded.plugin().manifest().tools.len(), "tool");
+        print::stdout(&format!("added `{id}` with {tools} to `{}`\n", before.file.display()))?;
+        if !common.quiet {
+            let option = configuration::config_option(common);
+            print::note(&format!(
+                "to connect a host, run `moongate client HOST --write{option}`; restart hosts that are connected"
+            ));
+        }
+        Ok(ExitKind::Success)
+    }
+
+    /// Asks for consent, unless the command line gives it.
+    fn require_consent(&self, id: &PluginId, file: &Path) -> Result<(), CommandError> {
+        if self.yes {
+            return Ok(());
+        }
+        let nothing_changed = format!("`{id}` wasn't added");
+        if !prompt::can_ask() {
+            let hint = "check the permissions above, and pass `--yes` to agree";
+            return Err(CommandError::new(ExitKind::Usage).message(&nothing_changed, Some(hint)));
+        }
+        if prompt::confirm(&format!("Add `{id}` to `{}`?", print::inline(&file.to_string_lossy())))? {
+            return Ok(());
+        }
+        let hint = "to choose other permissions, use `--grant`; see `moongate add --help`";
+        Err(CommandError::new(ExitKind::Failure).message(&nothing_changed, Some(hint)))
+    }
+}
+
+fn already_added(id: &PluginId, file: &Path, common: &CommonOptions) -> CommandError {
+    let message = format!("`{}` already has a plugin `{id}`", file.display());
+    let option = configuration::config_option(common);
+    let hint =
+        format!("choose another name with `--name`, or remove it first: `moongate remove {id}{option}`");
+    CommandError::new(ExitKind::Failure).message(&message, Some(&hint))
+}
+
+/// The configuration after the edit.
+///
+/// # Errors
+/// It is invalid, before the edit or because of it.
+pub(super) fn validated(before: &ConfigText, after: &str) -> Result<Config, CommandError> {
+    let parse = |text: &str| parse_config(&before.file, text.to_owned(), &ProcessEnvironment);
+    let LoadedConfig { source, config, problems, .. } = parse(after);
+    if let Some(config) = config {
+        return Ok(config);
+    }
+    let failure = CommandError::new(ExitKind::Configuration);
+    let LoadedConfig { source: earlier, config, problems: present, .. } = parse(&before.text);
+    if config.is_none() {
+        return Err(failure.diagnostics(&present, &earlier));
+    }
+    let message = "nothing was changed, because the configuration would be invalid";
+    Err(failure.diagnostics(&problems, &source).message(message, None))
+}
+
+/// Loads only this plugin.
+async fn load_alone(mut config: Config, plugin: &Arc<PluginConfig>) -> Result<Arc<Catalog>, CommandError> {
+    config.plugins = vec![Arc::clone(plugin)];
+    let supervisor = Supervisor::start(config, SupervisorOptions::inspecting()).await?;
+    let catalog = Arc::clone(&supervisor.catalog().borrow());
+    if catalog.plugins().is_empty() {
+        let failure = CommandError::new(ExitKind::Configuration);
+        return Err(supervisor
+            .problems()
+            .iter()
+            .fold(failure, |failure, problem| failure.message(&problem.message, problem.hint.as_deref())));
+    }
+    Ok(catalog)
+}
+
+/// Writes the edited text, unless the file has changed meanwhile.
+pub(super) fn write(before: &ConfigText, after: &str) -> Result<(), CommandError> {
+    let ConfigText { file, text, is_new } = before;
+    let failed =
+        |message: String, hint: Option<&str>| CommandError::new(ExitKind::Failure).message(&message, hint);
+    let now = std::fs::read_to_string(file).ok();
+    if now.as_ref() != (!is_new).then_some(text) {
+        let message = format!("`{}` was changed by another program", file.display());
+        return Err(failed(message, Some("run the command again")));
+    }
+    file_write::replace(file, after)
+        .map_err(|error| failed(format!("can't write `{}`: {error}", file.display()), None))
+}
+
+/// A path that the user typed, made absolute.
+fn absolute(path: &Path) -> Result<PathBuf, CommandError> {
+    std::path::absolute(path).map_err(|error| {
+        let message = format!("can't resolve the path `{}`: {error}", path.display());
+        CommandError::new(ExitKind::Failure).message(&message, None)
+    })
+}

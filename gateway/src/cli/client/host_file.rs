@@ -1,0 +1,165 @@
+//! The configuration file of each host, and adding the gateway to it.
+
+use std::env;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use moongate_config::{append_block, contains_table, remove_table};
+use serde_json::{Value, json};
+
+use super::McpHost;
+use super::jsonc::{JsonEditError, member, set_member};
+use super::snippet::{ServerEntry, VSCODE_TOKEN_INPUT};
+use crate::cli::configuration::user_config_directory;
+use crate::cli::error::CommandError;
+use crate::cli::{ExitKind, file_write};
+
+/// The ending of the copy of a file before it is changed.
+const BACKUP_SUFFIX: &str = ".moongate-backup";
+
+/// The members of a server's object that `client` sets. Others belong to the user.
+const OWN_MEMBERS: [&str; 5] = ["type", "command", "args", "url", "headers"];
+
+/// The effect of writing to a host's file.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum HostFileChange {
+    /// The file is new.
+    Created,
+    /// The file was changed; a copy of the earlier content is here.
+    Updated { backup: PathBuf },
+    /// The file already had the entry.
+    Unchanged,
+}
+
+impl McpHost {
+    /// The file with the user's servers. `None` if the host has none.
+    pub(super) fn user_file(self) -> Option<PathBuf> {
+        let home = || env::var_os("HOME").or_else(|| env::var_os("USERPROFILE")).map(PathBuf::from);
+        match self {
+            Self::ClaudeCode => Some(home()?.join(".claude.json")),
+            Self::ClaudeDesktop => Some(application_data()?.join("Claude/claude_desktop_config.json")),
+            Self::Cursor => Some(home()?.join(".cursor/mcp.json")),
+            Self::VsCode => Some(application_data()?.join("Code/User/mcp.json")),
+            Self::Zed if cfg!(windows) => Some(application_data()?.join("Zed/settings.json")),
+            Self::Zed => Some(user_config_directory()?.join("zed/settings.json")),
+            Self::Codex => {
+                let codex = env::var_os("CODEX_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
+                Some(codex.or_else(|| Some(home()?.join(".codex")))?.join("config.toml"))
+            }
+            Self::Inspector => None,
+        }
+    }
+
+    /// The text of the file with the gateway.
+    fn edited(self, text: &str, entry: &ServerEntry) -> Result<String, String> {
+        match self {
+            Self::Codex => with_toml_server(text, entry),
+            Self::ClaudeCode
+            | Self::ClaudeDesktop
+            | Self::Cursor
+            | Self::VsCode
+            | Self::Zed
+            | Self::Inspector => self.with_json_server(text, entry).map_err(|error| error.to_string()),
+        }
+    }
+
+    fn with_json_server(self, text: &str, entry: &ServerEntry) -> Result<String, JsonEditError> {
+        let key = self.servers_key();
+        let path = [key, entry.name.as_str()];
+        let ours = self.server_object(entry);
+        let mut server = member(text, &path)?.filter(Value::is_object).unwrap_or_else(|| json!({}));
+        if let Some(members) = server.as_object_mut() {
+            members.retain(|name, _| !OWN_MEMBERS.contains(&name.as_str()));
+            members.extend(
+                ours.as_object().into_iter().flatten().map(|(name, value)| (name.clone(), value.clone())),
+            );
+        }
+        let edited = match member(text, &path)? {
+            Some(found) if found == server => text.to_owned(),
+            Some(_) | None => set_member(text, &path, &server)?,
+        };
+        let Some(input) = self.token_input(entry) else { return Ok(edited) };
+        let mut inputs = member(&edited, &["inputs"])?.unwrap_or_else(|| json!([]));
+        if let Some(inputs) = inputs.as_array_mut() {
+            if inputs.iter().any(|there| there["id"] == VSCODE_TOKEN_INPUT) {
+                return Ok(edited);
+            }
+            inputs.push(input);
+        }
+        set_member(&edited, &["inputs"], &inputs)
+    }
+}
+
+/// The text of Codex's file with the gateway. An earlier table of the same name is replaced.
+fn with_toml_server(text: &str, entry: &ServerEntry) -> Result<String, String> {
+    let path = ["mcp_servers", entry.name.as_str()];
+    let block = McpHost::Codex.snippet(entry).map(|snippet| snippet.text).unwrap_or_default();
+    let is_there = contains_table(text, &path).map_err(|error| error.to_string())?;
+    if is_there && text.replace("\r\n", "\n").contains(&block) {
+        return Ok(text.to_owned());
+    }
+    let without = remove_table(text, &path).map_err(|error| error.to_string())?;
+    Ok(append_block(without.as_deref().unwrap_or(text), &block))
+}
+
+/// The directory in which desktop programs keep their settings.
+fn application_data() -> Option<PathBuf> {
+    if cfg!(target_os = "macos") {
+        Some(PathBuf::from(env::var_os("HOME")?).join("Library/Application Support"))
+    } else if cfg!(windows) {
+        env::var_os("APPDATA").map(PathBuf::from)
+    } else {
+        user_config_directory()
+    }
+}
+
+/// Adds the gateway to a host's file. Everything else in it stays as it is.
+///
+/// # Errors
+/// The file can't be read, edited or written. It is then unchanged.
+pub(super) fn write_entry(
+    host: McpHost,
+    file: &Path,
+    entry: &ServerEntry,
+) -> Result<HostFileChange, CommandError> {
+    let shown = file.display();
+    let failed =
+        |message: String, hint: Option<&str>| CommandError::new(ExitKind::Failure).message(&message, hint);
+    let before = match fs::read_to_string(file) {
+        Ok(text) => Some(text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(failed(format!("can't read `{shown}`: {error}"), None)),
+    };
+    let after = host.edited(before.as_deref().unwrap_or_default(), entry).map_err(|reason| {
+        let hint = "without `--write`, the command prints what to add; add it with an editor";
+        failed(format!("can't add the gateway to `{shown}`: {reason}"), Some(hint))
+    })?;
+    if before.as_ref() == Some(&after) {
+        return Ok(HostFileChange::Unchanged);
+    }
+    let written = |path: &Path, text: &str| {
+        file_write::replace(path, text)
+            .map_err(|error| failed(format!("can't write `{}`: {error}", path.display()), None))
+    };
+    if before.is_none() {
+        written(file, &after)?;
+        return Ok(HostFileChange::Created);
+    }
+    let backup = backup_path(file);
+    // It can contain secrets, as the file itself can.
+    fs::copy(file, &backup)
+        .map_err(|error| failed(format!("can't write `{}`: {error}", backup.display()), None))?;
+    written(file, &after)?;
+    Ok(HostFileChange::Updated { backup })
+}
+
+/// The path of the copy, beside the file.
+fn backup_path(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(BACKUP_SUFFIX);
+    PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests;

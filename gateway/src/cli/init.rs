@@ -1,0 +1,52 @@
+//! `init`: creates a configuration.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::cli::configuration::{self, CONFIG_FILE_NAME};
+use crate::cli::error::{CommandError, CommandResult};
+use crate::cli::{CommonOptions, ExitKind, file_write, print};
+
+/// The text of a new configuration.
+pub(super) const CONFIG_TEMPLATE: &str = include_str!("init/gateway.toml.in");
+
+/// Create a configuration with comments that explain it
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  moongate init
+  moongate init --config ~/.config/moongate/gateway.toml
+
+The file is `gateway.toml` in the current directory, unless `--config` or MOONGATE_CONFIG names another. An existing file \
+is never overwritten. `moongate add` creates the file itself if there is none.")]
+pub(super) struct Init {}
+
+impl Init {
+    pub(super) fn run(&self, common: &CommonOptions) -> CommandResult {
+        let Self {} = self;
+        let file = common.config.clone().unwrap_or_else(|| PathBuf::from(CONFIG_FILE_NAME));
+        create(&file)?;
+        print::stdout(&format!("created `{}`\n", file.display()))?;
+        if !common.quiet {
+            let option = configuration::config_option(common);
+            print::note(&format!(
+                "add a plugin, such as `moongate add filesystem DIR{option}`; `moongate list builtin` lists others"
+            ));
+        }
+        Ok(ExitKind::Success)
+    }
+}
+
+/// Writes a new configuration.
+fn create(file: &Path) -> Result<(), CommandError> {
+    file_write::create_new(file, CONFIG_TEMPLATE).map_err(|error| {
+        if error.kind() == std::io::ErrorKind::AlreadyExists {
+            let message = format!("`{}` already exists", file.display());
+            let hint = "to add a plugin to it, run `moongate add`; to create another, pass `--config FILE`";
+            return CommandError::new(ExitKind::Failure).message(&message, Some(hint));
+        }
+        let message = format!("can't create `{}`: {error}", file.display());
+        CommandError::new(ExitKind::Failure).message(&message, None)
+    })
+}

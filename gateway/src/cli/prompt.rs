@@ -1,0 +1,36 @@
+//! Questions to the person at the terminal.
+
+use std::io::{self, IsTerminal as _};
+
+use anyhow::{Context as _, Result};
+
+use crate::cli::print;
+use crate::telemetry::{LogFormat, stderr_format};
+
+/// True if a person can answer: stdin and stderr are a terminal, and stderr is text.
+pub(super) fn can_ask() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal() && stderr_format() == LogFormat::Text
+}
+
+/// Asks for a line of text. `None` if the person ends the input instead.
+///
+/// # Errors
+/// The terminal can't be read.
+pub(super) fn ask_line(question: &str) -> Result<Option<String>> {
+    print::stderr(&format!("{question} "));
+    let mut line = String::new();
+    if io::stdin().read_line(&mut line).context("can't read the answer")? == 0 {
+        print::stderr("\n");
+        return Ok(None);
+    }
+    Ok(Some(line.trim_end_matches(['\n', '\r']).to_owned()))
+}
+
+/// Asks a question that only `y` or `yes` answers with yes.
+///
+/// # Errors
+/// The terminal can't be read.
+pub(super) fn confirm(question: &str) -> Result<bool> {
+    let answer = ask_line(&format!("{question} [y/N]"))?.unwrap_or_default();
+    Ok(["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()))
+}

@@ -1,0 +1,73 @@
+//! `remove`: removes a plugin from the configuration.
+
+use clap::Args;
+use moongate_config::{LoadedConfig, StateGrant, TextEditError, remove_table};
+use moongate_model::text::nearest_name;
+
+use crate::cli::add::download::unlock;
+use crate::cli::error::{CommandError, CommandResult};
+use crate::cli::{CommonOptions, ExitKind, add, configuration, print};
+
+/// Remove a plugin from the configuration
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  moongate remove filesystem
+
+The command removes the plugin's tables and the comments directly above them, and nothing else. What the plugin has stored \
+in the state directory is kept. Running gateways apply the change.")]
+pub(super) struct Remove {
+    /// Name of the plugin
+    #[arg(value_name = "NAME")]
+    name: String,
+}
+
+impl Remove {
+    pub(super) fn run(&self, common: &CommonOptions) -> CommandResult {
+        let Self { name } = self;
+        let before = configuration::read_for_edit(common)?;
+        if before.is_new {
+            let LoadedConfig { source, problems, .. } = configuration::read(common.config.as_deref());
+            return Err(CommandError::new(ExitKind::Configuration).diagnostics(&problems, &source));
+        }
+        let file = before.file.display().to_string();
+        let failed =
+            |message: &str, hint: Option<&str>| CommandError::new(ExitKind::Failure).message(message, hint);
+        let edited =
+            remove_table(&before.text, &["plugins", name.as_str()]).map_err(|error| match error {
+                TextEditError::InvalidToml => {
+                    failed(&format!("`{file}`: {error}"), Some("run `moongate check`"))
+                }
+                TextEditError::InlineTable => {
+                    failed(&format!("can't remove `{name}`: {error}"), Some("remove it with an editor"))
+                }
+            })?;
+        let Some(after) = edited else {
+            let loaded = configuration::read(common.config.as_deref());
+            let names: Vec<&str> = loaded
+                .config
+                .iter()
+                .flat_map(|config| &config.plugins)
+                .map(|plugin| plugin.id.as_str())
+                .collect();
+            let hint = match nearest_name(name, names.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None if names.is_empty() => "the file has no plugins".to_owned(),
+                None => format!("the plugins are {}", names.join(", ")),
+            };
+            return Err(failed(&format!("no plugin `{}` in `{file}`", print::inline(name)), Some(&hint)));
+        };
+        let earlier = configuration::read(common.config.as_deref()).config;
+        let config = add::validated(&before, &after)?;
+        add::write(&before, &after)?;
+        unlock(&config, name)?;
+        print::stdout(&format!("removed `{name}` from `{file}`\n"))?;
+        let plugin =
+            earlier.iter().flat_map(|config| &config.plugins).find(|plugin| plugin.id.as_str() == name);
+        let keeps_state = plugin.is_some_and(|plugin| plugin.allow.state != StateGrant::NotGranted);
+        if keeps_state && !common.quiet && earlier.iter().any(|config| config.state.is_some()) {
+            print::note("what it has stored is still in the state directory");
+        }
+        Ok(ExitKind::Success)
+    }
+}
