@@ -1,9 +1,7 @@
 //! Operating system services for the host and the gateway.
 
 #[cfg(not(unix))]
-compile_error!(
-    "the gateway runs on Unix systems only; on Windows, build it in WSL 2 (the SDK builds on Windows)"
-);
+compile_error!("the gateway runs on Unix systems only; on Windows, build it in WSL 2");
 
 // Threads of the lowest priority, for long work.
 pub mod background;

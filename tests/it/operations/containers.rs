@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use moongate_tests::{Http, Workspace, component, project_root};
+use moongate_tests::{Http, Workspace, project_root};
 use serde_json::{Map, Value, json};
 
 fn page() -> String {
@@ -62,7 +62,6 @@ fn compose_file_starts_a_gateway_that_passes_its_health_check() {
         config.replace("/run/secrets/moongate_token", "token").replace(":8931", ":0").replace(":8932", ":0");
     let workspace = Workspace::new(&local);
     workspace.write("token", "a-token-of-some-length");
-    workspace.write("time.wasm", fs::read(component("time")).unwrap());
 
     // The arguments of `command` follow the image's entry point, and the health check names it.
     let http = Http::spawn(workspace.command(&words(&service["command"])));
@@ -103,7 +102,6 @@ fn check_accepts_the_configurations_for_containers() {
     for config in configurations {
         let workspace = Workspace::new(&config.replace("/run/secrets/moongate_token", "token"));
         workspace.write("token", "a-token-of-some-length");
-        workspace.write("time.wasm", fs::read(component("time")).unwrap());
         let output = workspace.run(&["check"]);
         assert!(output.status.success(), "{output:?}\n{config}");
     }

@@ -80,6 +80,7 @@ fn version() -> String {
 fn files(release: &Release<'_>, built: &BuiltBinary) -> Result<FileTree> {
     let mut tree = FileTree::default();
     tree.file(&PACKAGE_PATH[1..], PROGRAM, read_binary(built)?);
+    tree.directory("etc/moongate", PROGRAM, 0);
     for unit in UNITS {
         let text = String::from_utf8(release.source(&format!("contrib/systemd/{unit}"))?)?;
         let text = text.replace(MANUAL_PATH, PACKAGE_PATH);

@@ -24,7 +24,7 @@ version = 1
 [http]
 listen = \"127.0.0.1:0\"
 [plugins.time]
-source = \"time.wasm\"
+source = \"builtin:time\"
 ";
 
 /// An unpacked image and its mounts.
@@ -36,7 +36,7 @@ struct ImageTrial {
     config: Value,
 }
 
-/// Runs the image for this machine. Needs the component `time` in `plugins/dist`.
+/// Runs the image for this machine.
 pub(super) fn run(release: &Release<'_>) -> Result<()> {
     require_tool(&["bwrap", "--version"], "install the package `bubblewrap`")?;
     let trial = ImageTrial::unpack(release)?;
@@ -86,9 +86,6 @@ impl ImageTrial {
             fs::create_dir_all(mounts.join(directory))?;
         }
         fs::write(mounts.join("config/gateway.toml"), CONFIGURATION)?;
-        let plugin = release.project.dist().join("time.wasm");
-        fs::copy(&plugin, mounts.join("config/time.wasm"))
-            .with_context(|| format!("can't copy `{}`; run `cargo xtask build-plugins`", plugin.display()))?;
         Ok(Self { root, mounts, config })
     }
 

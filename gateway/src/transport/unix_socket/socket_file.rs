@@ -109,7 +109,7 @@ pub(super) async fn bind(path: &Path) -> Result<(UnixListener, SocketFile), Unix
     remove_stale(path, &address)?;
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None).map_err(failed)?;
     // Linux creates the file with the permissions of the socket. Elsewhere, nobody can connect before `listen`.
-    let _ = rustix::fs::fchmod(&socket, Mode::from_raw_mode(SOCKET_MODE));
+    let _ = rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR);
     socket.bind(&address).map_err(failed)?;
     let file = SocketFile::new(path).map_err(failed)?;
     fs::set_permissions(path, fs::Permissions::from_mode(SOCKET_MODE)).map_err(failed)?;
