@@ -7,7 +7,7 @@
 //! - `audit_log`: the bounded queue and the thread that writes ([`AuditLog`]).
 //! - `verify`: checks files ([`verify()`]).
 //!
-//! The crate knows neither MCP nor the configuration.
+//! The crate knows neither MCP nor the configuration. Of `moongate-model`, it uses callers, budgets and texts.
 
 mod audit_log;
 mod chain;
