@@ -94,6 +94,34 @@ fn a_missing_oldest_file_is_detected() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn checking_many_files_needs_few_descriptors() {
+    let directory = TempDir::new().unwrap();
+    let files = AuditFiles { keep: 1000, max_bytes: 1, ..files(&directory) };
+    let mut log = LogFile::open(files.clone(), key()).unwrap();
+    for _ in 0..300 {
+        log.append(&[record("a")]).unwrap();
+    }
+    assert!(all_files(&directory).len() > 290);
+    let opened = || {
+        let links = fs::read_dir("/proc/self/fd").unwrap().flatten().map(|entry| fs::read_link(entry.path()));
+        links.flatten().filter(|file| file.starts_with(directory.path())).count()
+    };
+    let (before, whole) = (opened(), LogFiles::of_log(&files.path).unwrap());
+    let copy = LogFiles::open(all_files(&directory)).unwrap();
+    assert!(opened() - before < 100, "{}", opened());
+    verify(copy, &key(), None).unwrap();
+    // Rotation can remove the oldest ones until it is their turn, but no others.
+    let mut oldest = all_files(&directory);
+    fs::remove_file(oldest.remove(0)).unwrap();
+    let error = verify(whole, &key(), None).unwrap_err();
+    assert!(matches!(error, VerificationError::OldestMissing { .. }), "{error}");
+    let whole = LogFiles::of_log(&files.path).unwrap();
+    fs::remove_file(oldest.remove(3)).unwrap();
+    assert!(matches!(verify(whole, &key(), None), Err(VerificationError::Io { .. })));
+}
+
+#[test]
 fn a_log_can_be_checked_while_it_is_written() {
     let directory = TempDir::new().unwrap();
     let mut log = LogFile::open(files(&directory), key()).unwrap();
