@@ -6,7 +6,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,18 +14,10 @@ use std::time::{Duration, Instant};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use rustix::fs::OFlags;
 
-use crate::chain::{ChainHead, LINE_START, LineError, add_line, check_line, hex};
+use crate::chain::{ChainHead, add_line, check_line, hex};
+use crate::file_end::{FileEnd, MAX_LINE_BYTES, TornEnd};
 use crate::key::AuditKey;
 use crate::record::{AuditEvent, AuditOutcome, AuditRecord};
-
-/// The longest line, in bytes.
-pub(crate) const MAX_LINE_BYTES: usize = 1 << 20;
-
-/// The end of a file that is searched for its last valid line, in bytes.
-const MAX_TAIL_BYTES: u64 = 4 * MAX_LINE_BYTES as u64;
-
-/// The end of a file that usually contains its last line, in bytes.
-const SHORT_TAIL_BYTES: u64 = 64 << 10;
 
 /// The time to wait for another gateway that is writing.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -133,17 +125,6 @@ struct CurrentFile {
     identity: (u64, u64),
     bytes: u64,
     first_sequence: Option<u64>,
-}
-
-/// The end of a file.
-struct FileEnd {
-    head: Option<ChainHead>,
-    /// The bytes after the last valid line.
-    torn: Vec<u8>,
-    /// The file ends without an end of line.
-    is_unterminated: bool,
-    /// One of the lines after it is whole, but was changed or has another key.
-    is_changed: bool,
 }
 
 /// Lines that the log itself needs before the next record.
@@ -263,20 +244,16 @@ impl LogFile {
         }
         let file = open_private(path)?;
         let found = file.metadata().map_err(|error| io_error(path, error))?;
-        let end = read_end(&file, found.len(), &self.key).map_err(|error| io_error(path, error))?;
-        let mut head = end.head;
-        if end.is_changed || head.is_none() && !could_be_torn(&end.torn) {
-            return Err(AuditFileError::InvalidEnd(path.clone()));
-        }
+        let end = self.read_end(path, &file, found.len())?;
+        let mut head = end.last.map(|last| last.head);
         if head.is_none() {
             head = self.head_of_full_files()?;
         }
         own.ends_line = end.is_unterminated;
-        if !end.torn.is_empty() {
+        if let Some(TornEnd { bytes, hash }) = end.torn {
             let mut record = AuditRecord::new(AuditEvent::LogRepaired, AuditOutcome::Failed);
-            let torn = end.torn.strip_suffix(b"\n").unwrap_or(&end.torn);
-            record.count = Some(torn.len() as u64);
-            record.detail = Some(self.key.hash_line(torn).to_string());
+            record.count = Some(bytes);
+            record.detail = Some(hash.to_string());
             own.records.push(record);
         }
         let found_head = head.unwrap_or(ChainHead::GENESIS);
@@ -320,11 +297,15 @@ impl LogFile {
         };
         let file = open_private(&newest)?;
         let size = file.metadata().map_err(|error| io_error(&newest, error))?.len();
-        let end = read_end(&file, size, &self.key).map_err(|error| io_error(&newest, error))?;
-        match end.head {
-            Some(head) => Ok(Some(head)),
+        match self.read_end(&newest, &file, size)?.last {
+            Some(last) => Ok(Some(last.head)),
             None => Err(AuditFileError::InvalidEnd(newest)),
         }
+    }
+
+    fn read_end(&self, path: &Path, file: &File, size: u64) -> Result<FileEnd, AuditFileError> {
+        let end = FileEnd::read(file, size, &self.key).map_err(|error| io_error(path, error))?;
+        if end.is_invalid { Err(AuditFileError::InvalidEnd(path.to_owned())) } else { Ok(end) }
     }
 
     /// Renames the full file, and begins a new one.
@@ -394,59 +375,6 @@ fn open_private(path: &Path) -> Result<File, AuditFileError> {
         && found.mode() & 0o077 == 0
         && found.nlink() <= 1;
     if is_private { Ok(file) } else { Err(AuditFileError::NotPrivate(path.to_owned())) }
-}
-
-/// The last valid line of a file, and what follows it.
-fn read_end(file: &File, size: u64, key: &AuditKey) -> io::Result<FileEnd> {
-    // Usually, a short part is enough.
-    let short = find_last_line(file, size, size.min(SHORT_TAIL_BYTES), key)?;
-    match short.head {
-        Some(_) => Ok(short),
-        None => find_last_line(file, size, size.min(MAX_TAIL_BYTES), key),
-    }
-}
-
-/// The last valid line in the last `length` bytes of a file.
-fn find_last_line(file: &File, size: u64, length: u64, key: &AuditKey) -> io::Result<FileEnd> {
-    let mut tail = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
-    file.read_exact_at(&mut tail, size - length)?;
-    let is_unterminated = tail.last().is_some_and(|last| *last != b'\n');
-    // A crash can leave the last line without its end.
-    let unterminated = tail.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    if is_unterminated && let Ok(line) = check_line(key, &tail[unterminated..]) {
-        return Ok(FileEnd { head: Some(line.head()), torn: Vec::new(), is_unterminated, is_changed: false });
-    }
-    let mut end = tail.len();
-    // Each line end, from the last one backwards.
-    while let Some(at) = tail[..end].iter().rposition(|byte| *byte == b'\n') {
-        let start = match tail[..at].iter().rposition(|byte| *byte == b'\n') {
-            Some(before) => before + 1,
-            None if length == size => 0,
-            None => break, // its start isn't among these bytes
-        };
-        match check_line(key, &tail[start..at]) {
-            Ok(line) => {
-                return Ok(FileEnd {
-                    head: Some(line.head()),
-                    torn: tail.split_off(at + 1),
-                    is_unterminated,
-                    is_changed: false,
-                });
-            }
-            // The start of a line, which a crash can leave, has no hash.
-            Err(LineError::Form) => end = at,
-            Err(LineError::Hash | LineError::Version) => {
-                return Ok(FileEnd { head: None, torn: tail, is_unterminated, is_changed: true });
-            }
-        }
-    }
-    Ok(FileEnd { head: None, torn: tail, is_unterminated, is_changed: false })
-}
-
-/// Reports whether the whole content of a file can be the start of its first line. Another file isn't continued.
-fn could_be_torn(content: &[u8]) -> bool {
-    let is_start = content.starts_with(LINE_START) || LINE_START.starts_with(content);
-    content.len() <= MAX_LINE_BYTES && (is_start || content.iter().all(|byte| *byte == 0))
 }
 
 /// The first line of a file, if it is complete.

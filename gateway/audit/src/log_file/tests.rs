@@ -215,6 +215,57 @@ fn an_incomplete_end_is_repaired_with_a_record() {
 }
 
 #[test]
+fn a_long_incomplete_end_is_repaired_and_verified() {
+    let mib = 1 << 20;
+    let text = |bytes: usize| b"text".repeat(bytes / 4);
+    let mut mixed = text(3 * mib + 5);
+    mixed.extend_from_slice(b"\n\n");
+    mixed.extend(vec![0; 2 * mib]);
+    mixed.extend_from_slice(b"\na\n");
+    mixed.extend(text(mib));
+    let with_end = |mut torn: Vec<u8>| {
+        torn.push(b'\n');
+        torn
+    };
+    let exact = vec![b'x'; 2 * mib];
+    for torn in [
+        vec![0; 3 * mib],
+        with_end(text(5 * mib)),
+        exact.clone(),
+        with_end(exact),
+        vec![b'\n'; 10_000],
+        mixed.clone(),
+        with_end(mixed),
+    ] {
+        for max_bytes in [2000, 1 << 40] {
+            let directory = TempDir::new().unwrap();
+            let files = AuditFiles { max_bytes, ..files(&directory) };
+            let mut log = LogFile::open(files.clone(), key()).unwrap();
+            log.append(&[record("a")]).unwrap();
+            drop(log);
+            File::options().append(true).open(&files.path).unwrap().write_all(&torn).unwrap();
+            let unfinished = try_check(&directory);
+            let is_one_line = !torn.contains(&b'\n');
+            assert_eq!(unfinished.is_ok(), is_one_line, "{unfinished:?}");
+            let mut log = LogFile::open(files, key()).unwrap();
+            log.append(&[record("b")]).unwrap();
+            let found = check(&directory);
+            assert!(found.head == log.head() && found.notes.len() == 1, "{} {found:?}", torn.len());
+        }
+    }
+    // The first write to a file.
+    for torn in [vec![0; 3 * mib], [b"{\"version\":1", &*text(3 * mib)].concat()] {
+        let directory = TempDir::new().unwrap();
+        let path = files(&directory).path;
+        drop(open_private(&path).unwrap());
+        fs::write(&path, torn).unwrap();
+        let mut log = LogFile::open(AuditFiles { max_bytes: 1 << 40, ..files(&directory) }, key()).unwrap();
+        log.append(&[record("b")]).unwrap();
+        assert_eq!(check(&directory).head.sequence, 2);
+    }
+}
+
+#[test]
 fn a_running_gateway_notices_removed_lines() {
     for remove_file in [false, true] {
         let directory = TempDir::new().unwrap();
