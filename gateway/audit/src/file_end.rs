@@ -104,6 +104,24 @@ fn read_at(file: &File, start: u64, bytes: u64) -> io::Result<Vec<u8>> {
     Ok(piece)
 }
 
+/// The line at this place of a file, without its end.
+pub(crate) fn line_at(file: &File, start: u64) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    loop {
+        let at = line.len();
+        line.resize(at + 4096, 0);
+        let read = file.read_at(&mut line[at..], start + at as u64)?;
+        line.truncate(at + read);
+        if let Some(end) = line[at..].iter().position(|byte| *byte == b'\n') {
+            line.truncate(at + end);
+            return Ok(line);
+        }
+        if read == 0 || line.len() > MAX_LINE_BYTES {
+            return Ok(line);
+        }
+    }
+}
+
 /// The lines of a file from the last one backwards: where they start, and their text unless it is too long.
 struct ReverseLines<'a> {
     file: &'a File,

@@ -306,10 +306,8 @@ impl Verifier<'_> {
         }
         match found.event.as_str() {
             "log_shortened" => {
-                return error(format!(
-                    "a gateway noticed here that {} lines before this one were removed",
-                    found.count.unwrap_or_default()
-                ));
+                let lines = found.count.map_or("lines".to_owned(), |count| format!("{count} lines"));
+                return error(format!("a gateway noticed here that {lines} before this one were removed"));
             }
             "log_dropped" => self.notes.push(format!(
                 "{}:{line}: records that were dropped: {}",

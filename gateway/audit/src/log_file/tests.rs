@@ -286,6 +286,61 @@ fn a_running_gateway_notices_removed_lines() {
 }
 
 #[test]
+fn removed_lines_are_noticed_if_another_gateway_writes_first() {
+    // Rotations meanwhile, of a gateway that runs or one that starts.
+    for (max_bytes, keep) in [(1 << 20, 3), (2500, 100), (2500, 0)] {
+        for removed in [1, 4] {
+            for more in [1, 6, 60] {
+                let directory = TempDir::new().unwrap();
+                let files = AuditFiles { max_bytes, keep, ..files(&directory) };
+                let open = || LogFile::open(files.clone(), key()).unwrap();
+                let mut logs = [open(), open()];
+                for at in 0..6 {
+                    logs[at % 2].append(&[record("a")]).unwrap();
+                }
+                // The last line is of the first gateway.
+                logs[0].append(&[record("b")]).unwrap();
+                assert!(try_check(&directory).is_ok(), "others that write are no attack");
+                let text = fs::read_to_string(&files.path).unwrap();
+                let lines: Vec<_> = text.split_inclusive('\n').collect();
+                if lines.len() <= removed {
+                    continue;
+                }
+                fs::write(&files.path, lines[..lines.len() - removed].concat()).unwrap();
+                let mut third = open();
+                for _ in 0..more {
+                    third.append(&[record("c")]).unwrap();
+                }
+                logs[0].append(&[record("d")]).unwrap();
+                if keep > 0 {
+                    let error = try_check(&directory).unwrap_err().to_string();
+                    // If the file has the same size, the next line shows it.
+                    let is_noticed = error.contains("were removed") || error.contains("it doesn't follow");
+                    assert!(is_noticed, "{max_bytes} {removed} {more}: {error}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn rotation_by_others_is_not_taken_for_removed_lines() {
+    for keep in [0, 1, 100] {
+        let directory = TempDir::new().unwrap();
+        let files = AuditFiles { keep, ..files(&directory) };
+        let mut logs = [(); 3].map(|()| LogFile::open(files.clone(), key()).unwrap());
+        for round in 0..30 {
+            logs[0].append(&[record("a")]).unwrap();
+            for _ in 0..round {
+                logs[1].append(&[record("b"), record("c")]).unwrap();
+            }
+            logs[2].append(&[]).unwrap();
+            check(&directory);
+        }
+    }
+}
+
+#[test]
 fn a_changed_end_is_not_continued() {
     let directory = TempDir::new().unwrap();
     let path = files(&directory).path;
