@@ -10,8 +10,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::chain::ChainHead;
+use crate::file_end::MAX_LINE_BYTES;
 use crate::key::AuditKey;
-use crate::log_file::{AuditFileError, AuditFiles, LogFile, MAX_LINE_BYTES};
+use crate::log_file::{AuditFileError, AuditFiles, LogFile};
 use crate::record::{AuditEvent, AuditOutcome, AuditRecord};
 
 /// The size of waiting records from which no more are accepted, in bytes.

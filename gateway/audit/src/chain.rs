@@ -91,6 +91,11 @@ impl ChainHead {
     pub(crate) const GENESIS: Self = Self { sequence: 0, hash: ChainHash::GENESIS };
 }
 
+/// The start of the line with this number.
+pub(crate) fn line_start(sequence: u64) -> String {
+    format!("{{\"version\":{RECORD_VERSION},\"sequence\":{sequence},")
+}
+
 /// Appends a line with these members to `lines`, and returns the new head.
 pub(crate) fn add_line(
     lines: &mut Vec<u8>,
@@ -101,10 +106,7 @@ pub(crate) fn add_line(
 ) -> ChainHead {
     let start = lines.len();
     let sequence = head.sequence + 1;
-    let before = format!(
-        "{{\"version\":{RECORD_VERSION},\"sequence\":{sequence},\"previous\":\"{}\",\"gateway\":\"{gateway}\",",
-        head.hash
-    );
+    let before = format!("{}\"previous\":\"{}\",\"gateway\":\"{gateway}\",", line_start(sequence), head.hash);
     lines.extend_from_slice(before.as_bytes());
     lines.extend_from_slice(members);
     let hash = key.hash_line(&lines[start..]);

@@ -131,10 +131,37 @@ impl AuditKey {
         chain_hash(&hmac::sign(&self.chain, line))
     }
 
+    /// Begins the keyed hash of bytes that can be many, as that of a line.
+    pub(crate) fn torn_hash(&self) -> TornHash {
+        TornHash { context: hmac::Context::with_key(&self.chain), bytes: 0 }
+    }
+
     /// Begins the keyed hash of arguments.
     #[must_use]
     pub fn arguments_hash(&self) -> ArgumentsHash {
         ArgumentsHash(hmac::Context::with_key(&self.arguments))
+    }
+}
+
+/// The size and keyed hash of bytes that aren't a record.
+#[derive(Clone)]
+pub(crate) struct TornHash {
+    context: hmac::Context,
+    bytes: u64,
+}
+
+impl TornHash {
+    pub(crate) fn update(&mut self, part: &[u8]) {
+        self.context.update(part);
+        self.bytes += part.len() as u64;
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn finish(self) -> ChainHash {
+        chain_hash(&self.context.sign())
     }
 }
 

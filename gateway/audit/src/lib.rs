@@ -4,13 +4,15 @@
 //! - `chain`: how a line depends on the line before it and on the key.
 //! - `key`: the key, and its file.
 //! - `log_file`: the files: opening, locking, repairing and rotating them.
+//! - `file_end`: the last valid line of a file, and what a crash has left after it.
 //! - `audit_log`: the bounded queue and the thread that writes ([`AuditLog`]).
 //! - `verify`: checks files ([`verify()`]).
 //!
-//! The crate knows neither MCP nor the configuration.
+//! The crate knows neither MCP nor the configuration. Of `moongate-model`, it uses callers, budgets and texts.
 
 mod audit_log;
 mod chain;
+mod file_end;
 mod key;
 mod log_file;
 mod record;

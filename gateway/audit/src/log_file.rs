@@ -6,7 +6,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,18 +14,10 @@ use std::time::{Duration, Instant};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use rustix::fs::OFlags;
 
-use crate::chain::{ChainHead, LINE_START, LineError, add_line, check_line, hex};
+use crate::chain::{ChainHead, ChainLine, add_line, check_line, hex, line_start};
+use crate::file_end::{FileEnd, MAX_LINE_BYTES, TornEnd, line_at};
 use crate::key::AuditKey;
 use crate::record::{AuditEvent, AuditOutcome, AuditRecord};
-
-/// The longest line, in bytes.
-pub(crate) const MAX_LINE_BYTES: usize = 1 << 20;
-
-/// The end of a file that is searched for its last valid line, in bytes.
-const MAX_TAIL_BYTES: u64 = 4 * MAX_LINE_BYTES as u64;
-
-/// The end of a file that usually contains its last line, in bytes.
-const SHORT_TAIL_BYTES: u64 = 64 << 10;
 
 /// The time to wait for another gateway that is writing.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -133,17 +125,8 @@ struct CurrentFile {
     identity: (u64, u64),
     bytes: u64,
     first_sequence: Option<u64>,
-}
-
-/// The end of a file.
-struct FileEnd {
-    head: Option<ChainHead>,
-    /// The bytes after the last valid line.
-    torn: Vec<u8>,
-    /// The file ends without an end of line.
-    is_unterminated: bool,
-    /// One of the lines after it is whole, but was changed or has another key.
-    is_changed: bool,
+    /// Where its last line starts.
+    last_line: Option<u64>,
 }
 
 /// Lines that the log itself needs before the next record.
@@ -235,6 +218,9 @@ impl LogFile {
         let Some(current) = &mut self.current else { return Ok(()) }; // `catch_up` has opened it
         write_whole(&current.file, &lines, current.bytes)
             .map_err(|error| io_error(&self.files.path, error))?;
+        let last_line =
+            lines[..lines.len() - 1].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        current.last_line = Some(current.bytes + last_line as u64);
         current.bytes += lines.len() as u64;
         current.first_sequence.get_or_insert(before + 1);
         self.head = Some(head);
@@ -263,37 +249,23 @@ impl LogFile {
         }
         let file = open_private(path)?;
         let found = file.metadata().map_err(|error| io_error(path, error))?;
-        let end = read_end(&file, found.len(), &self.key).map_err(|error| io_error(path, error))?;
-        let mut head = end.head;
-        if end.is_changed || head.is_none() && !could_be_torn(&end.torn) {
-            return Err(AuditFileError::InvalidEnd(path.clone()));
-        }
+        let end = self.read_end(path, &file, found.len())?;
+        let last_line = end.last.as_ref().map(|last| last.offset);
+        let mut head = end.last.map(|last| last.head);
         if head.is_none() {
             head = self.head_of_full_files()?;
         }
         own.ends_line = end.is_unterminated;
-        if !end.torn.is_empty() {
+        if let Some(TornEnd { bytes, hash }) = end.torn {
             let mut record = AuditRecord::new(AuditEvent::LogRepaired, AuditOutcome::Failed);
-            let torn = end.torn.strip_suffix(b"\n").unwrap_or(&end.torn);
-            record.count = Some(torn.len() as u64);
-            record.detail = Some(self.key.hash_line(torn).to_string());
+            record.count = Some(bytes);
+            record.detail = Some(hash.to_string());
             own.records.push(record);
         }
-        let found_head = head.unwrap_or(ChainHead::GENESIS);
         if let Some(known) = self.head {
-            if found_head.sequence < known.sequence
-                || found_head.sequence == known.sequence && found_head.hash != known.hash
-            {
-                let mut record = AuditRecord::new(AuditEvent::LogShortened, AuditOutcome::Failed);
-                record.count = Some(known.sequence - found_head.sequence);
-                record.detail =
-                    Some(format!("expected line {} with the hash {}", known.sequence, known.hash));
-                tracing::error!(
-                    file = %path.display(),
-                    lines = known.sequence - found_head.sequence,
-                    "lines at the end of the audit log are gone"
-                );
-                own.records.push(record);
+            let found_head = head.unwrap_or(ChainHead::GENESIS);
+            if !self.contains(known, found_head, &file)? {
+                own.records.push(self.shortened(known, found_head));
             }
             // A file that was removed leaves a gap; the numbers go on.
             if head.is_none() {
@@ -301,13 +273,60 @@ impl LogFile {
             }
         }
         self.head = head;
-        let first_sequence = first_line(&file)
-            .map_err(|error| io_error(path, error))?
-            .and_then(|line| check_line(&self.key, &line).ok())
-            .map(|line| line.sequence);
+        let first_sequence = self.first_record(&file)?.map(|line| line.sequence);
         let identity = (found.dev(), found.ino());
-        self.current = Some(CurrentFile { file, identity, bytes: found.len(), first_sequence });
+        self.current = Some(CurrentFile { file, identity, bytes: found.len(), first_sequence, last_line });
         Ok(())
+    }
+
+    /// Reports whether the log still contains its last line that this gateway knows. Other gateways can have written
+    /// since, also after lines were removed.
+    fn contains(&self, known: ChainHead, found: ChainHead, current: &File) -> Result<bool, AuditFileError> {
+        if found.sequence <= known.sequence || known.sequence == 0 {
+            return Ok(found == known || known.sequence == 0);
+        }
+        let path = &self.files.path;
+        let is_known = |line: &[u8]| check_line(&self.key, line).is_ok_and(|line| line.head() == known);
+        let full = full_files(path).map_err(|error| io_error(path, error))?;
+        let is_before = |first: u64| first <= known.sequence;
+        let first = self.first_record(current)?;
+        let renamed;
+        let (file, place) = if first.as_ref().is_some_and(|line| is_before(line.sequence)) {
+            (current, path)
+        } else if let Some(full) = full.iter().rfind(|file| is_before(file.first_sequence)) {
+            renamed = open_private(&full.path)?;
+            (&renamed, &full.path)
+        } else {
+            // Rotation can have removed it.
+            return Ok(first.is_some_and(|line| line.kept_from.is_some_and(|kept| kept > known.sequence)));
+        };
+        let io = |error| io_error(place, error);
+        // Most of the time, it is the file that this gateway has written.
+        let identity = file.metadata().map(|found| (found.dev(), found.ino())).map_err(io)?;
+        if let Some(CurrentFile { identity: own, last_line: Some(offset), .. }) = &self.current
+            && *own == identity
+            && is_known(&line_at(file, *offset).map_err(io)?)
+        {
+            return Ok(true);
+        }
+        find_line(file, known.sequence, is_known).map_err(io)
+    }
+
+    /// The record of lines that are gone.
+    fn shortened(&self, known: ChainHead, found: ChainHead) -> AuditRecord {
+        let mut record = AuditRecord::new(AuditEvent::LogShortened, AuditOutcome::Failed);
+        // If others have written since, the number of lines isn't known.
+        let lines = known.sequence.checked_sub(found.sequence).filter(|lines| *lines > 0);
+        record.count = lines;
+        record.detail = Some(format!("expected line {} with the hash {}", known.sequence, known.hash));
+        tracing::error!(file = %self.files.path.display(), lines, "lines at the end of the audit log are gone");
+        record
+    }
+
+    /// The first line of a file, if it is a record.
+    fn first_record(&self, file: &File) -> Result<Option<ChainLine>, AuditFileError> {
+        let line = first_line(file).map_err(|error| io_error(&self.files.path, error))?;
+        Ok(line.and_then(|line| check_line(&self.key, &line).ok()))
     }
 
     /// The end of the newest full file.
@@ -320,11 +339,15 @@ impl LogFile {
         };
         let file = open_private(&newest)?;
         let size = file.metadata().map_err(|error| io_error(&newest, error))?.len();
-        let end = read_end(&file, size, &self.key).map_err(|error| io_error(&newest, error))?;
-        match end.head {
-            Some(head) => Ok(Some(head)),
+        match self.read_end(&newest, &file, size)?.last {
+            Some(last) => Ok(Some(last.head)),
             None => Err(AuditFileError::InvalidEnd(newest)),
         }
+    }
+
+    fn read_end(&self, path: &Path, file: &File, size: u64) -> Result<FileEnd, AuditFileError> {
+        let end = FileEnd::read(file, size, &self.key).map_err(|error| io_error(path, error))?;
+        if end.is_invalid { Err(AuditFileError::InvalidEnd(path.to_owned())) } else { Ok(end) }
     }
 
     /// Renames the full file, and begins a new one.
@@ -346,7 +369,7 @@ impl LogFile {
         File::open(directory(path)).and_then(|directory| directory.sync_all()).map_err(io)?;
         let found = file.metadata().map_err(io)?;
         let identity = (found.dev(), found.ino());
-        self.current = Some(CurrentFile { file, identity, bytes: 0, first_sequence: None });
+        self.current = Some(CurrentFile { file, identity, bytes: 0, first_sequence: None, last_line: None });
         let mut full_files = full_files(path).map_err(io)?;
         let kept = full_files.split_off(full_files.len().saturating_sub(self.files.keep));
         own.unneeded = full_files;
@@ -396,57 +419,20 @@ fn open_private(path: &Path) -> Result<File, AuditFileError> {
     if is_private { Ok(file) } else { Err(AuditFileError::NotPrivate(path.to_owned())) }
 }
 
-/// The last valid line of a file, and what follows it.
-fn read_end(file: &File, size: u64, key: &AuditKey) -> io::Result<FileEnd> {
-    // Usually, a short part is enough.
-    let short = find_last_line(file, size, size.min(SHORT_TAIL_BYTES), key)?;
-    match short.head {
-        Some(_) => Ok(short),
-        None => find_last_line(file, size, size.min(MAX_TAIL_BYTES), key),
-    }
-}
-
-/// The last valid line in the last `length` bytes of a file.
-fn find_last_line(file: &File, size: u64, length: u64, key: &AuditKey) -> io::Result<FileEnd> {
-    let mut tail = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
-    file.read_exact_at(&mut tail, size - length)?;
-    let is_unterminated = tail.last().is_some_and(|last| *last != b'\n');
-    // A crash can leave the last line without its end.
-    let unterminated = tail.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    if is_unterminated && let Ok(line) = check_line(key, &tail[unterminated..]) {
-        return Ok(FileEnd { head: Some(line.head()), torn: Vec::new(), is_unterminated, is_changed: false });
-    }
-    let mut end = tail.len();
-    // Each line end, from the last one backwards.
-    while let Some(at) = tail[..end].iter().rposition(|byte| *byte == b'\n') {
-        let start = match tail[..at].iter().rposition(|byte| *byte == b'\n') {
-            Some(before) => before + 1,
-            None if length == size => 0,
-            None => break, // its start isn't among these bytes
-        };
-        match check_line(key, &tail[start..at]) {
-            Ok(line) => {
-                return Ok(FileEnd {
-                    head: Some(line.head()),
-                    torn: tail.split_off(at + 1),
-                    is_unterminated,
-                    is_changed: false,
-                });
-            }
-            // The start of a line, which a crash can leave, has no hash.
-            Err(LineError::Form) => end = at,
-            Err(LineError::Hash | LineError::Version) => {
-                return Ok(FileEnd { head: None, torn: tail, is_unterminated, is_changed: true });
-            }
+/// Reports whether a file has a line with this number that is the right one.
+fn find_line(mut file: &File, sequence: u64, is_right: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
+    file.seek(SeekFrom::Start(0))?;
+    let start = line_start(sequence);
+    let (mut reader, mut line) = (BufReader::new(file), Vec::new());
+    loop {
+        line.clear();
+        if (&mut reader).take(2 * MAX_LINE_BYTES as u64).read_until(b'\n', &mut line)? == 0 {
+            return Ok(false);
+        }
+        if line.starts_with(start.as_bytes()) && is_right(line.strip_suffix(b"\n").unwrap_or(&line)) {
+            return Ok(true);
         }
     }
-    Ok(FileEnd { head: None, torn: tail, is_unterminated, is_changed: false })
-}
-
-/// Reports whether the whole content of a file can be the start of its first line. Another file isn't continued.
-fn could_be_torn(content: &[u8]) -> bool {
-    let is_start = content.starts_with(LINE_START) || LINE_START.starts_with(content);
-    content.len() <= MAX_LINE_BYTES && (is_start || content.iter().all(|byte| *byte == 0))
 }
 
 /// The first line of a file, if it is complete.

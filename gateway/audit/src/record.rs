@@ -3,8 +3,11 @@
 //! Members that don't apply are left out. Names are stable: tools that read the log depend on them, and a change of
 //! their meaning raises [`RECORD_VERSION`].
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::time::SystemTime;
 
+use moongate_model::text::is_hidden_in_uri;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -233,11 +236,31 @@ impl AuditRecord {
 
     /// Its members as JSON text, without the braces.
     pub(crate) fn members(&self) -> Vec<u8> {
-        let mut text = serde_json::to_vec(self).expect("records consist of strings and numbers");
-        text.pop();
-        text.remove(0);
-        text
+        let text = serde_json::to_string(self).expect("records consist of strings and numbers");
+        let members = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or_default();
+        escape_json(members).into_owned().into_bytes()
     }
+}
+
+/// JSON text with its hidden characters as `\uXXXX`, which means the same: such characters are always within strings.
+/// The joiners are escaped too, because a name with one looks like another name.
+fn escape_json(text: &str) -> Cow<'_, str> {
+    // ASCII control characters are escaped already, except for one.
+    let is_escaped = |c: char| c >= '\u{7f}' && is_hidden_in_uri(c);
+    if !text.contains(is_escaped) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 64);
+    for c in text.chars() {
+        if is_escaped(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(out, "\\u{unit:04x}"); // writing to a string can't fail
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
 }
 
 fn rfc3339<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {

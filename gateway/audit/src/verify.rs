@@ -7,17 +7,23 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use crate::chain::{ChainHash, ChainHead, ChainLine, check_line};
-use crate::key::AuditKey;
-use crate::log_file::{MAX_LINE_BYTES, full_files};
+use crate::chain::{ChainHash, ChainHead, ChainLine, LineError, check_line};
+use crate::file_end::{MAX_LINE_BYTES, MAX_TORN_BYTES};
+use crate::key::{AuditKey, TornHash};
+use crate::log_file::full_files;
 
-/// The number of attempts to open all files of a log between two rotations.
+/// The number of attempts to open the newest files of a log between two rotations.
 const MAX_OPEN_ATTEMPTS: u32 = 100;
+
+/// The newest files, which are opened at once. A process can have fewer descriptors than a log has files, and rotation
+/// takes long to reach the others.
+const MAX_OPEN_FILES: usize = 32;
 
 /// Files to check, oldest first.
 #[derive(Debug)]
 pub struct LogFiles {
-    files: Vec<(PathBuf, File)>,
+    /// Those without a file are opened in their turn.
+    files: Vec<(PathBuf, Option<File>)>,
     /// They are all files of a log.
     is_whole: bool,
 }
@@ -53,13 +59,15 @@ impl LogFiles {
     /// # Errors
     /// A file can't be read.
     pub fn open(paths: Vec<PathBuf>) -> Result<Self, VerificationError> {
-        // It waits for no pipe.
-        let flags = OFlags::NONBLOCK.bits().cast_signed();
-        let open = |path: PathBuf| match File::options().read(true).custom_flags(flags).open(&path) {
-            Ok(file) => Ok((path, file)),
-            Err(error) => Err(io_error(&path, error)),
+        let older = paths.len().saturating_sub(MAX_OPEN_FILES);
+        let open = |(at, path): (usize, PathBuf)| {
+            let file = if at < older { None } else { Some(open_file(&path)?) };
+            Ok((path, file))
         };
-        Ok(Self { files: paths.into_iter().map(open).collect::<Result<_, _>>()?, is_whole: false })
+        Ok(Self {
+            files: paths.into_iter().enumerate().map(open).collect::<Result<_, _>>()?,
+            is_whole: false,
+        })
     }
 
     /// The number of files.
@@ -145,6 +153,15 @@ pub fn verify(
     };
     let LogFiles { files, is_whole } = files;
     for (path, file) in files {
+        let file = match file.map_or_else(|| open_file(&path), Ok) {
+            // Rotation has removed it meanwhile. If it hasn't, the oldest records are found to be missing.
+            Err(VerificationError::Io { source, .. })
+                if source.kind() == io::ErrorKind::NotFound && is_whole && verifier.head.is_none() =>
+            {
+                continue;
+            }
+            file => file?,
+        };
         verifier.read(&path, file)?;
     }
     if let Some(torn) = verifier.torn.take() {
@@ -178,6 +195,12 @@ fn or_rotated(first_sequence: u64) -> String {
     }
 }
 
+fn open_file(path: &Path) -> Result<File, VerificationError> {
+    // It waits for no pipe.
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    File::options().read(true).custom_flags(flags).open(path).map_err(|error| io_error(path, error))
+}
+
 fn io_error(path: &Path, source: io::Error) -> VerificationError {
     VerificationError::Io { path: path.to_owned(), source }
 }
@@ -202,8 +225,10 @@ struct TornLines {
     /// The first one.
     line: u64,
     problem: String,
-    /// All of them, with the line ends between them.
-    bytes: Vec<u8>,
+    /// The hash of all of them, with the line ends between them.
+    hash: TornHash,
+    /// The last one has its line end, which isn't hashed yet.
+    is_ended: bool,
     /// The file ends in the only one, without an end of line.
     is_unfinished: bool,
 }
@@ -222,19 +247,24 @@ impl Verifier<'_> {
         let bytes = file.metadata().map_err(io)?.len();
         let mut reader = BufReader::new(file.take(bytes));
         let mut text = Vec::new();
-        for line in 1.. {
+        let (mut line, mut is_start) = (1, true);
+        loop {
             text.clear();
+            // Longer lines aren't records, and are read in pieces.
             let limit = 2 * MAX_LINE_BYTES as u64;
             if (&mut reader).take(limit).read_until(b'\n', &mut text).map_err(io)? == 0 {
                 break;
             }
             let is_complete = text.ends_with(b"\n");
             let content = text.strip_suffix(b"\n").unwrap_or(&text);
-            match check_line(self.key, content) {
+            let checked = if is_start { check_line(self.key, content) } else { Err(LineError::Form) };
+            match checked {
                 Ok(found) if is_complete => self.add(path, line, &found)?,
                 Ok(_) => self.add_torn(path, line, "it has no end of line".to_owned(), content, false)?,
                 Err(problem) => self.add_torn(path, line, problem.to_string(), content, is_complete)?,
             }
+            is_start = is_complete;
+            line += u64::from(is_complete);
         }
         Ok(())
     }
@@ -242,17 +272,17 @@ impl Verifier<'_> {
     fn add(&mut self, path: &Path, line: u64, found: &ChainLine) -> Result<(), VerificationError> {
         let error = |problem: String| Err(VerificationError::Line { path: path.to_owned(), line, problem });
         if let Some(torn) = self.torn.take() {
+            let bytes = torn.hash.bytes();
             let is_accounted_for = found.event == "log_repaired"
-                && found.count == Some(torn.bytes.len() as u64)
-                && found.detail.as_deref() == Some(&*self.key.hash_line(&torn.bytes).to_string());
+                && found.count == Some(bytes)
+                && found.detail.as_deref() == Some(&*torn.hash.clone().finish().to_string());
             if !is_accounted_for {
                 return Err(torn.into_error());
             }
             self.notes.push(format!(
-                "{}:{}: {} bytes that aren't a record, as a crash leaves them; the next record accounts for them",
+                "{}:{}: {bytes} bytes that aren't a record, as a crash leaves them; the next record accounts for them",
                 torn.path.display(),
-                torn.line,
-                torn.bytes.len()
+                torn.line
             ));
         }
         match self.head {
@@ -276,10 +306,8 @@ impl Verifier<'_> {
         }
         match found.event.as_str() {
             "log_shortened" => {
-                return error(format!(
-                    "a gateway noticed here that {} lines before this one were removed",
-                    found.count.unwrap_or_default()
-                ));
+                let lines = found.count.map_or("lines".to_owned(), |count| format!("{count} lines"));
+                return error(format!("a gateway noticed here that {lines} before this one were removed"));
             }
             "log_dropped" => self.notes.push(format!(
                 "{}:{line}: records that were dropped: {}",
@@ -305,15 +333,21 @@ impl Verifier<'_> {
         content: &[u8],
         is_complete: bool,
     ) -> Result<(), VerificationError> {
-        let Some(torn) = &mut self.torn else {
-            let (path, bytes) = (path.to_owned(), content.to_owned());
-            self.torn = Some(TornLines { path, line, problem, bytes, is_unfinished: !is_complete });
-            return Ok(());
-        };
-        torn.is_unfinished = false;
-        torn.bytes.push(b'\n');
-        torn.bytes.extend_from_slice(content);
-        if torn.path == path && torn.bytes.len() < 4 * MAX_LINE_BYTES {
+        let torn = self.torn.get_or_insert_with(|| TornLines {
+            path: path.to_owned(),
+            line,
+            problem,
+            hash: self.key.torn_hash(),
+            is_ended: false,
+            is_unfinished: false,
+        });
+        if torn.is_ended {
+            torn.hash.update(b"\n");
+        }
+        torn.hash.update(content);
+        torn.is_unfinished = !is_complete && torn.line == line;
+        torn.is_ended = is_complete;
+        if torn.path == path && torn.hash.bytes() <= MAX_TORN_BYTES {
             return Ok(());
         }
         match self.torn.take() {

@@ -456,6 +456,24 @@ fn a_chain_survives_rotation_and_kills_of_several_gateways() {
 }
 
 #[test]
+fn verify_checks_more_files_than_descriptors() {
+    let workspace = Workspace::new(&ZOO.replace("[audit]", "[audit]\nmax_size = \"4KiB\"\nkeep = 1000"));
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    for _ in 0..600 {
+        stdio.call("zoo_echo", json!({ "text": "a" }));
+    }
+    stdio.finish();
+    let files = fs::read_dir(workspace.path()).unwrap().count();
+    assert!(files > 64, "{files}");
+    let plain = workspace.command(&["audit", "verify"]);
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -n 64; exec \"$@\"", "sh"]).arg(plain.get_program()).args(plain.get_args());
+    limited.env_clear().envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = limited.current_dir(workspace.path()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
 fn a_full_disk_refuses_calls_or_drops_records() {
     for (when_full, runs) in [("refuse", false), ("drop", true)] {
         let workspace =

@@ -132,3 +132,37 @@ fn long_texts_are_cut() {
     assert!(text.len() < 100_000 && text.lines().count() == 1, "{}", text.len());
     assert!(text.contains("\"… and 936 more\"]"), "{text}");
 }
+
+#[test]
+fn hidden_and_control_characters_are_escaped_and_mean_the_same() {
+    let directory = TempDir::new().unwrap();
+    let (log, path) = open(&directory, WhenFull::Refuse);
+    let hidden =
+        "\u{7f}\u{80}\u{85}\u{9b}2J\u{9f}\u{200b}\u{200d}\u{2028}\u{2029}\u{202e}\u{2066}\u{feff}\u{e0041}";
+    let text = format!("a\n\u{1b}é\u{1f600}{hidden}z\\\"");
+    let mut record = record();
+    (record.name, record.uri, record.detail) = (Some(text.clone()), Some(text.clone()), Some(text.clone()));
+    record.client = Some(crate::AuditClient { name: text.clone(), version: text.clone() });
+    record.added = vec![text.clone()];
+    let value = serde_json::value::to_raw_value(&serde_json::json!({ &*text: text })).ok();
+    record.arguments = Some(crate::AuditedArguments { hmac: None, bytes: 1, value });
+    log.record_change(&record);
+    log.stop(Duration::from_secs(20));
+    let written = fs::read_to_string(&path).unwrap();
+    let line = written.strip_suffix('\n').unwrap();
+    assert!(!line.contains(|c: char| c.is_control() || hidden.contains(c) && !c.is_ascii()), "{line}");
+    assert!(line.contains('\u{1f600}') && line.contains("\\u009b2J"), "{line}");
+    let read: serde_json::Value = serde_json::from_str(line).unwrap();
+    for found in [
+        &read["name"],
+        &read["uri"],
+        &read["detail"],
+        &read["client"]["name"],
+        &read["client"]["version"],
+        &read["added"][0],
+        &read["arguments"]["value"][&*text],
+    ] {
+        assert_eq!(*found, *text, "{line}");
+    }
+    verify(LogFiles::of_log(&path).unwrap(), &key(), None).unwrap();
+}

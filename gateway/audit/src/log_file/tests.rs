@@ -94,6 +94,34 @@ fn a_missing_oldest_file_is_detected() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn checking_many_files_needs_few_descriptors() {
+    let directory = TempDir::new().unwrap();
+    let files = AuditFiles { keep: 1000, max_bytes: 1, ..files(&directory) };
+    let mut log = LogFile::open(files.clone(), key()).unwrap();
+    for _ in 0..300 {
+        log.append(&[record("a")]).unwrap();
+    }
+    assert!(all_files(&directory).len() > 290);
+    let opened = || {
+        let links = fs::read_dir("/proc/self/fd").unwrap().flatten().map(|entry| fs::read_link(entry.path()));
+        links.flatten().filter(|file| file.starts_with(directory.path())).count()
+    };
+    let (before, whole) = (opened(), LogFiles::of_log(&files.path).unwrap());
+    let copy = LogFiles::open(all_files(&directory)).unwrap();
+    assert!(opened() - before < 100, "{}", opened());
+    verify(copy, &key(), None).unwrap();
+    // Rotation can remove the oldest ones until it is their turn, but no others.
+    let mut oldest = all_files(&directory);
+    fs::remove_file(oldest.remove(0)).unwrap();
+    let error = verify(whole, &key(), None).unwrap_err();
+    assert!(matches!(error, VerificationError::OldestMissing { .. }), "{error}");
+    let whole = LogFiles::of_log(&files.path).unwrap();
+    fs::remove_file(oldest.remove(3)).unwrap();
+    assert!(matches!(verify(whole, &key(), None), Err(VerificationError::Io { .. })));
+}
+
+#[test]
 fn a_log_can_be_checked_while_it_is_written() {
     let directory = TempDir::new().unwrap();
     let mut log = LogFile::open(files(&directory), key()).unwrap();
@@ -187,6 +215,57 @@ fn an_incomplete_end_is_repaired_with_a_record() {
 }
 
 #[test]
+fn a_long_incomplete_end_is_repaired_and_verified() {
+    let mib = 1 << 20;
+    let text = |bytes: usize| b"text".repeat(bytes / 4);
+    let mut mixed = text(3 * mib + 5);
+    mixed.extend_from_slice(b"\n\n");
+    mixed.extend(vec![0; 2 * mib]);
+    mixed.extend_from_slice(b"\na\n");
+    mixed.extend(text(mib));
+    let with_end = |mut torn: Vec<u8>| {
+        torn.push(b'\n');
+        torn
+    };
+    let exact = vec![b'x'; 2 * mib];
+    for torn in [
+        vec![0; 3 * mib],
+        with_end(text(5 * mib)),
+        exact.clone(),
+        with_end(exact),
+        vec![b'\n'; 10_000],
+        mixed.clone(),
+        with_end(mixed),
+    ] {
+        for max_bytes in [2000, 1 << 40] {
+            let directory = TempDir::new().unwrap();
+            let files = AuditFiles { max_bytes, ..files(&directory) };
+            let mut log = LogFile::open(files.clone(), key()).unwrap();
+            log.append(&[record("a")]).unwrap();
+            drop(log);
+            File::options().append(true).open(&files.path).unwrap().write_all(&torn).unwrap();
+            let unfinished = try_check(&directory);
+            let is_one_line = !torn.contains(&b'\n');
+            assert_eq!(unfinished.is_ok(), is_one_line, "{unfinished:?}");
+            let mut log = LogFile::open(files, key()).unwrap();
+            log.append(&[record("b")]).unwrap();
+            let found = check(&directory);
+            assert!(found.head == log.head() && found.notes.len() == 1, "{} {found:?}", torn.len());
+        }
+    }
+    // The first write to a file.
+    for torn in [vec![0; 3 * mib], [b"{\"version\":1", &*text(3 * mib)].concat()] {
+        let directory = TempDir::new().unwrap();
+        let path = files(&directory).path;
+        drop(open_private(&path).unwrap());
+        fs::write(&path, torn).unwrap();
+        let mut log = LogFile::open(AuditFiles { max_bytes: 1 << 40, ..files(&directory) }, key()).unwrap();
+        log.append(&[record("b")]).unwrap();
+        assert_eq!(check(&directory).head.sequence, 2);
+    }
+}
+
+#[test]
 fn a_running_gateway_notices_removed_lines() {
     for remove_file in [false, true] {
         let directory = TempDir::new().unwrap();
@@ -203,6 +282,61 @@ fn a_running_gateway_notices_removed_lines() {
         log.append(&[record("d")]).unwrap();
         let error = try_check(&directory).unwrap_err();
         assert!(error.to_string().contains("were removed"), "{error}");
+    }
+}
+
+#[test]
+fn removed_lines_are_noticed_if_another_gateway_writes_first() {
+    // Rotations meanwhile, of a gateway that runs or one that starts.
+    for (max_bytes, keep) in [(1 << 20, 3), (2500, 100), (2500, 0)] {
+        for removed in [1, 4] {
+            for more in [1, 6, 60] {
+                let directory = TempDir::new().unwrap();
+                let files = AuditFiles { max_bytes, keep, ..files(&directory) };
+                let open = || LogFile::open(files.clone(), key()).unwrap();
+                let mut logs = [open(), open()];
+                for at in 0..6 {
+                    logs[at % 2].append(&[record("a")]).unwrap();
+                }
+                // The last line is of the first gateway.
+                logs[0].append(&[record("b")]).unwrap();
+                assert!(try_check(&directory).is_ok(), "others that write are no attack");
+                let text = fs::read_to_string(&files.path).unwrap();
+                let lines: Vec<_> = text.split_inclusive('\n').collect();
+                if lines.len() <= removed {
+                    continue;
+                }
+                fs::write(&files.path, lines[..lines.len() - removed].concat()).unwrap();
+                let mut third = open();
+                for _ in 0..more {
+                    third.append(&[record("c")]).unwrap();
+                }
+                logs[0].append(&[record("d")]).unwrap();
+                if keep > 0 {
+                    let error = try_check(&directory).unwrap_err().to_string();
+                    // If the file has the same size, the next line shows it.
+                    let is_noticed = error.contains("were removed") || error.contains("it doesn't follow");
+                    assert!(is_noticed, "{max_bytes} {removed} {more}: {error}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn rotation_by_others_is_not_taken_for_removed_lines() {
+    for keep in [0, 1, 100] {
+        let directory = TempDir::new().unwrap();
+        let files = AuditFiles { keep, ..files(&directory) };
+        let mut logs = [(); 3].map(|()| LogFile::open(files.clone(), key()).unwrap());
+        for round in 0..30 {
+            logs[0].append(&[record("a")]).unwrap();
+            for _ in 0..round {
+                logs[1].append(&[record("b"), record("c")]).unwrap();
+            }
+            logs[2].append(&[]).unwrap();
+            check(&directory);
+        }
     }
 }
 
