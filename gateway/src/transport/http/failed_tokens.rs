@@ -39,8 +39,17 @@ impl Default for FailedTokens {
 impl FailedTokens {
     /// Counts a refused token. If there were too many before it, returns the time after which the peer can try again.
     pub(crate) fn record(&self, address: IpAddr, problem: TokenProblem) -> Option<Duration> {
-        // Signed tokens can't be guessed, and their holders need to learn that one has expired or was revoked.
-        if !matches!(problem, TokenProblem::Unknown | TokenProblem::Malformed) {
+        // The holder of a token needs to learn that it has expired or was revoked. Nobody has one with a wrong signature,
+        // and verifying it takes up to a millisecond.
+        let is_guess = matches!(
+            problem,
+            TokenProblem::Unknown
+                | TokenProblem::Malformed
+                | TokenProblem::Signature
+                | TokenProblem::Algorithm
+                | TokenProblem::Issuer
+        );
+        if !is_guess {
             return None;
         }
         let (peer, now) = (Caller::from_address(address), Instant::now());
@@ -75,6 +84,9 @@ mod tests {
         assert_eq!(guessed.count(), 1, "a network of IPv6 is one peer");
         for problem in [TokenProblem::Expired, TokenProblem::UnknownKey, TokenProblem::Inactive] {
             assert_eq!(failed.record(address(1), problem), None, "it isn't a guess");
+        }
+        for problem in [TokenProblem::Signature, TokenProblem::Algorithm, TokenProblem::Issuer] {
+            assert!(failed.record(address(1), problem).is_some(), "no client has such a token");
         }
         tokio::time::advance(Duration::from_secs(6)).await;
         assert_eq!(waits(address(1), 2).len(), 1);
