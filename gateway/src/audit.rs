@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use moongate_audit::{
     AuditEvent, AuditFileError, AuditFiles, AuditKey, AuditKeyError, AuditLog, AuditOutcome, AuditRecord,
-    AuditStatus, WhenFull,
+    AuditStatus, QueueRoom, WhenFull,
 };
 use moongate_config::{AuditConfig, AuditWhenFull, Config};
+use moongate_model::caller::Caller;
 use moongate_model::names::{Digest, PluginId};
-use moongate_protocol::dispatch::{CallEnd, InputHasher, Observer, RefusedName, RequestEnd};
+use moongate_protocol::dispatch::{CallAdmission, CallEnd, InputHasher, Observer, RefusedName, RequestEnd};
 
 use crate::supervisor::control::ReloadCause;
 use crate::supervisor::observer::{SupervisorChange, SupervisorObserver};
@@ -185,15 +186,19 @@ impl Observer for Auditor {
     fn call_ended(&self, call: &CallEnd<'_>) {
         let record = call_record::of_call(call, &self.arguments);
         match call.took {
-            Some(_) => self.log.record_admitted(&record),
+            Some(_) => self.log.record_admitted(&call.context.caller, &record),
             None => self.refusals.record_call(record),
         }
     }
 
     fn request_ended(&self, _request: &RequestEnd<'_>) {}
 
-    fn admits_calls(&self) -> bool {
-        self.log.admits_calls()
+    fn admission(&self, caller: &Caller) -> CallAdmission {
+        match self.log.room_for(caller) {
+            QueueRoom::Free => CallAdmission::Admitted,
+            QueueRoom::Full => CallAdmission::Later,
+            QueueRoom::Unavailable => CallAdmission::Refused,
+        }
     }
 
     fn input_hasher(&self) -> Option<Box<dyn InputHasher>> {

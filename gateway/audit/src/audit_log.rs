@@ -1,13 +1,17 @@
 //! The bounded queue of records, and the thread that writes them.
 //!
-//! The threads that serve calls only add to the queue. [`AuditLog::admits_calls`] is checked before a call runs, so the
-//! queue exceeds its limit at most by the calls that run already. What callers cause without a call that runs has only
-//! half of the queue, so that it displaces neither changes nor calls.
+//! The threads that serve calls only add to the queue. [`AuditLog::room_for`] is checked before a call runs, so the
+//! queue exceeds its limit at most by the calls that run already. Callers share it: the arguments of a caller that has
+//! used a quarter aren't recorded, and its calls wait once it has used half. What callers cause without a call that
+//! runs has a half of its own, so that it displaces neither changes nor calls, and they don't displace it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use moongate_model::caller::Caller;
+use moongate_model::caller_budget::{BudgetShare, CallerBudget};
 
 use crate::chain::ChainHead;
 use crate::file_end::MAX_LINE_BYTES;
@@ -18,11 +22,14 @@ use crate::record::{AuditEvent, AuditOutcome, AuditRecord};
 /// The size of waiting records from which no more are accepted, in bytes.
 const MAX_QUEUED_BYTES: usize = 16 << 20;
 
+/// The least that a record counts, in bytes. So the queue has a limit on their number, too.
+const MIN_RECORD_BYTES: usize = MAX_QUEUED_BYTES / MAX_QUEUED_RECORDS;
+
 /// The number of waiting records from which no more are accepted.
 const MAX_QUEUED_RECORDS: usize = 8192;
 
-/// The parts of the queue, of which refusals have one.
-const QUEUE_HALVES: usize = 2;
+/// The part of the queue that a caller can fill with records that contain arguments, in bytes.
+const MAX_ARGUMENTS_BYTES: usize = MAX_QUEUED_BYTES / 4;
 
 /// The most that is written at once, in bytes.
 const MAX_BATCH_BYTES: usize = 1 << 20;
@@ -43,11 +50,22 @@ pub enum WhenFull {
     Drop,
 }
 
+/// The room for the record of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueueRoom {
+    /// It can be taken, or may be dropped.
+    Free,
+    /// The queue is full, or the caller has used its share. There is room again as soon as records are written.
+    Full,
+    /// Records can't be written.
+    Unavailable,
+}
+
 /// The source of a record, which decides whether it can be dropped.
 #[derive(Debug, Clone, Copy)]
-enum RecordSource {
+enum RecordSource<'a> {
     /// A call that ran.
-    AdmittedCall,
+    AdmittedCall(&'a Caller),
     /// A refused call, or failed authentication: anyone can cause any number of them.
     Refusal,
     /// A change, the start or the end of the gateway.
@@ -79,13 +97,17 @@ struct SharedLog {
     changed: Condvar,
     when_full: WhenFull,
     key: AuditKey,
+    /// The queue's bytes that callers have used with calls that ran.
+    shares: Arc<CallerBudget>,
 }
 
 #[derive(Debug)]
 struct LogState {
-    /// The members of each line that waits.
-    queue: VecDeque<Vec<u8>>,
+    queue: VecDeque<QueuedRecord>,
+    /// As the records count.
     queued_bytes: usize,
+    /// Those of refusals.
+    refusal_bytes: usize,
     /// Dropped since the start.
     dropped: u64,
     /// Dropped, and not recorded yet.
@@ -95,6 +117,16 @@ struct LogState {
     failure: Option<String>,
     is_stopping: bool,
     has_stopped: bool,
+}
+
+/// A record that waits.
+#[derive(Debug)]
+struct QueuedRecord {
+    /// The members of its line.
+    members: Vec<u8>,
+    is_refusal: bool,
+    /// The share of the caller whose call ran.
+    _share: Option<BudgetShare>,
 }
 
 /// Records that are written together.
@@ -116,6 +148,7 @@ impl AuditLog {
         let state = LogState {
             queue: VecDeque::new(),
             queued_bytes: 0,
+            refusal_bytes: 0,
             dropped: 0,
             unrecorded: 0,
             head: file.head(),
@@ -124,8 +157,9 @@ impl AuditLog {
             is_stopping: false,
             has_stopped: false,
         };
-        let log =
-            Self(Arc::new(SharedLog { state: Mutex::new(state), changed: Condvar::new(), when_full, key }));
+        let shares = CallerBudget::new(MAX_QUEUED_BYTES as u64);
+        let (state, changed) = (Mutex::new(state), Condvar::new());
+        let log = Self(Arc::new(SharedLog { state, changed, when_full, key, shares }));
         let writer = LogWriter { log: log.clone(), file, logged_failure: false };
         let spawned = thread::Builder::new().name("audit".to_owned()).spawn(|| writer.run());
         // The thread ends when the log is stopped.
@@ -139,19 +173,29 @@ impl AuditLog {
         &self.0.key
     }
 
-    /// Reports whether a call may run: its record can be taken, or may be dropped.
+    /// The room for the record of a call of this caller.
     #[must_use]
-    pub fn admits_calls(&self) -> bool {
+    pub fn room_for(&self, caller: &Caller) -> QueueRoom {
         if self.0.when_full == WhenFull::Drop {
-            return true;
+            return QueueRoom::Free;
         }
         let state = self.state();
-        state.failure.is_none() && !state.is_filled(QUEUE_HALVES) && !state.is_stopping
+        if state.failure.is_some() || state.is_stopping {
+            QueueRoom::Unavailable
+        } else if self.is_full_for(&state, caller) {
+            QueueRoom::Full
+        } else {
+            QueueRoom::Free
+        }
+    }
+
+    fn is_full_for(&self, state: &LogState, caller: &Caller) -> bool {
+        state.is_filled(1) || !self.0.shares.may_reserve(caller, MIN_RECORD_BYTES as u64)
     }
 
     /// Queues the record of a call that was admitted. It is dropped only if the log may drop records.
-    pub fn record_admitted(&self, record: &AuditRecord) {
-        self.push(record, RecordSource::AdmittedCall);
+    pub fn record_admitted(&self, caller: &Caller, record: &AuditRecord) {
+        self.push(record, RecordSource::AdmittedCall(caller));
     }
 
     /// Queues the record of a refused call or of failed authentication. If half of the queue is full, it is dropped and
@@ -165,28 +209,44 @@ impl AuditLog {
         self.push(record, RecordSource::Change);
     }
 
-    fn push(&self, record: &AuditRecord, source: RecordSource) {
+    fn push(&self, record: &AuditRecord, source: RecordSource<'_>) {
         let mut members = record.members();
-        if members.len() > MAX_LINE_BYTES / 2 {
+        let has_value = record.arguments.as_ref().is_some_and(|arguments| arguments.value.is_some());
+        let is_above_share = match source {
+            RecordSource::AdmittedCall(caller) => {
+                self.0.shares.held_by(caller) + counted(&members) as u64 > MAX_ARGUMENTS_BYTES as u64
+            }
+            RecordSource::Refusal | RecordSource::Change => false,
+        };
+        if has_value && is_above_share || members.len() > MAX_LINE_BYTES / 2 {
             let mut shorter = record.clone();
             if let Some(arguments) = &mut shorter.arguments {
                 arguments.value = None;
             }
             members = shorter.members();
         }
+        let bytes = counted(&members);
         let mut state = self.state();
         let is_dropped = match source {
-            RecordSource::AdmittedCall => self.0.when_full == WhenFull::Drop && state.is_filled(QUEUE_HALVES),
-            RecordSource::Refusal => state.is_filled(1),
-            RecordSource::Change => state.is_filled(2 * QUEUE_HALVES),
+            RecordSource::AdmittedCall(caller) => {
+                self.0.when_full == WhenFull::Drop && self.is_full_for(&state, caller)
+            }
+            RecordSource::Refusal => state.refusal_bytes >= MAX_QUEUED_BYTES / 2,
+            RecordSource::Change => state.is_filled(2),
         };
         if is_dropped {
             state.dropped += 1;
             state.unrecorded += 1;
             return;
         }
-        state.queued_bytes += members.len();
-        state.queue.push_back(members);
+        let share = match source {
+            RecordSource::AdmittedCall(caller) => Some(self.0.shares.charge(caller, bytes as u64)),
+            RecordSource::Refusal | RecordSource::Change => None,
+        };
+        let is_refusal = matches!(source, RecordSource::Refusal);
+        state.queued_bytes += bytes;
+        state.refusal_bytes += if is_refusal { bytes } else { 0 };
+        state.queue.push_back(QueuedRecord { members, is_refusal, _share: share });
         drop(state);
         self.0.changed.notify_all();
     }
@@ -225,10 +285,9 @@ impl AuditLog {
 }
 
 impl LogState {
-    /// Reports whether this number of halves of the queue is full.
-    fn is_filled(&self, halves: usize) -> bool {
-        self.queue.len() >= halves * MAX_QUEUED_RECORDS / QUEUE_HALVES
-            || self.queued_bytes >= halves * MAX_QUEUED_BYTES / QUEUE_HALVES
+    /// Reports whether this many times the size of the queue is full.
+    fn is_filled(&self, times: usize) -> bool {
+        self.queued_bytes >= times * MAX_QUEUED_BYTES
     }
 
     /// Takes the records that are written together.
@@ -242,14 +301,21 @@ impl LogState {
         }
         let mut bytes = 0;
         while bytes < MAX_BATCH_BYTES
-            && let Some(members) = self.queue.pop_front()
+            && let Some(QueuedRecord { members, is_refusal, .. }) = self.queue.pop_front()
         {
+            let counted = counted(&members);
+            self.queued_bytes -= counted;
+            self.refusal_bytes -= if is_refusal { counted } else { 0 };
             bytes += members.len();
             lines.push(members);
         }
-        self.queued_bytes -= bytes;
         RecordBatch { lines, dropped }
     }
+}
+
+/// The bytes of the queue that a record counts.
+fn counted(members: &[u8]) -> usize {
+    members.len().max(MIN_RECORD_BYTES)
 }
 
 /// The thread.

@@ -18,7 +18,7 @@ mod log_file;
 mod record;
 mod verify;
 
-pub use audit_log::{AuditLog, AuditStatus, WhenFull};
+pub use audit_log::{AuditLog, AuditStatus, QueueRoom, WhenFull};
 pub use chain::{ChainHash, ChainHead, InvalidHashError};
 pub use key::{ArgumentsHash, AuditKey, AuditKeyError};
 pub use log_file::{AuditFileError, AuditFiles};

@@ -247,7 +247,8 @@ impl AuditRecord {
 fn escape_json(text: &str) -> Cow<'_, str> {
     // ASCII control characters are escaped already, except for one.
     let is_escaped = |c: char| c >= '\u{7f}' && is_hidden_in_uri(c);
-    if !text.contains(is_escaped) {
+    let is_plain = text.is_ascii() && !text.contains('\u{7f}');
+    if is_plain || !text.contains(is_escaped) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 64);

@@ -34,8 +34,8 @@ mod output;
 pub use arguments::Arguments;
 pub use error::DispatchError;
 pub use observer::{
-    CallEnd, CallInput, CallKind, CallOutcome, InputHasher, NetworkTransport, Observer, RefusedName,
-    RequestEnd,
+    CallAdmission, CallEnd, CallInput, CallKind, CallOutcome, InputHasher, NetworkTransport, Observer,
+    RefusedName, RequestEnd,
 };
 pub(crate) use observer::{Observed, RequestSpan};
 pub use startup_wait::{StartupStages, StartupWait};
@@ -368,8 +368,15 @@ impl Dispatcher {
                 break permit;
             }
         };
-        if !span.may_run() {
-            return Err(CallError::Busy(BusyReason::AuditLog));
+        tokio::select! {
+            biased;
+            may_run = span.may_run() => if !may_run {
+                return Err(CallError::Busy(BusyReason::AuditLog));
+            },
+            () = context.cancel.cancelled() => return Err(CallError::Cancelled),
+            () = sleep_until(context.arrived_at + limits.timeout) => {
+                return Err(CallError::TimeoutBeforeStart(limits.timeout));
+            }
         }
         span.admitted();
         Ok(permit)

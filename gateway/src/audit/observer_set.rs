@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use moongate_protocol::dispatch::{CallEnd, InputHasher, Observer, RefusedName, RequestEnd};
+use moongate_model::caller::Caller;
+use moongate_protocol::dispatch::{CallAdmission, CallEnd, InputHasher, Observer, RefusedName, RequestEnd};
 
 /// Passes everything to each observer, in this order.
 #[derive(Debug)]
@@ -26,8 +27,9 @@ impl Observer for ObserverSet {
         self.0.iter().for_each(|observer| observer.request_ended(request));
     }
 
-    fn admits_calls(&self) -> bool {
-        self.0.iter().all(|observer| observer.admits_calls())
+    fn admission(&self, caller: &Caller) -> CallAdmission {
+        let all = self.0.iter().map(|observer| observer.admission(caller));
+        all.max().unwrap_or(CallAdmission::Admitted)
     }
 
     fn input_hasher(&self) -> Option<Box<dyn InputHasher>> {

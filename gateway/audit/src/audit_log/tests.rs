@@ -10,7 +10,7 @@ use crate::verify::{LogFiles, verify};
 
 fn open(directory: &TempDir, when_full: WhenFull) -> (AuditLog, PathBuf) {
     let path = directory.path().join("audit.jsonl");
-    let files = AuditFiles { path: path.clone(), max_bytes: 1 << 20, keep: 3 };
+    let files = AuditFiles { path: path.clone(), max_bytes: 1 << 20, keep: 100 };
     (AuditLog::open(files, key(), when_full).unwrap(), path)
 }
 
@@ -47,23 +47,23 @@ fn unblock(path: &PathBuf) {
 fn refusals_displace_neither_changes_nor_calls() {
     let directory = TempDir::new().unwrap();
     let (log, path) = open(&directory, WhenFull::Refuse);
-    assert!(log.admits_calls());
-    log.record_admitted(&record());
+    assert_eq!(log.room_for(&Caller::Local), QueueRoom::Free);
+    log.record_admitted(&Caller::Local, &record());
     wait(&log, "written", |status| status.head.sequence == 1);
     block(&path);
-    log.record_admitted(&record());
+    log.record_admitted(&Caller::Local, &record());
     wait(&log, "failing", |status| status.failure.is_some());
-    assert!(!log.admits_calls());
+    assert_eq!(log.room_for(&Caller::Local), QueueRoom::Unavailable);
     for _ in 0..2 * MAX_QUEUED_RECORDS {
         log.record_refusal(&record());
     }
     for _ in 0..MAX_QUEUED_RECORDS {
         log.record_change(&record());
     }
-    log.record_admitted(&record()); // of a call that ran already
+    log.record_admitted(&Caller::Local, &record()); // of a call that ran already
     unblock(&path);
     wait(&log, "written again", |status| status.failure.is_none() && status.queued == 0);
-    assert!(log.admits_calls());
+    assert_eq!(log.room_for(&Caller::Local), QueueRoom::Free);
     log.stop(Duration::from_secs(20));
     let found = verify(LogFiles::of_log(&path).unwrap(), &key(), None).unwrap();
     // Two calls, half of the queue, all changes, the last call, and the record of those that were dropped.
@@ -78,13 +78,13 @@ fn drops_records_and_counts_them() {
     let directory = TempDir::new().unwrap();
     let (log, path) = open(&directory, WhenFull::Drop);
     block(&path);
-    log.record_admitted(&record());
+    log.record_admitted(&Caller::Local, &record());
     wait(&log, "dropped", |status| status.dropped == 1);
-    for source in [AuditLog::record_admitted, AuditLog::record_refusal, AuditLog::record_change] {
-        source(&log, &record());
-    }
+    log.record_admitted(&Caller::Local, &record());
+    log.record_refusal(&record());
+    log.record_change(&record());
     wait(&log, "dropped too", |status| status.dropped == 4);
-    assert!(log.admits_calls());
+    assert_eq!(log.room_for(&Caller::Local), QueueRoom::Free);
     unblock(&path);
     wait(&log, "written", |status| status.failure.is_none() && status.head.sequence > 0);
     log.stop(Duration::from_secs(20));
@@ -98,9 +98,9 @@ fn a_stop_does_not_wait_until_the_log_can_be_written() {
         let directory = TempDir::new().unwrap();
         let (log, path) = open(&directory, when_full);
         block(&path);
-        log.record_admitted(&record());
+        log.record_admitted(&Caller::Local, &record());
         wait(&log, "failing", |status| status.failure.is_some());
-        log.record_admitted(&record());
+        log.record_admitted(&Caller::Local, &record());
         log.stop(Duration::from_secs(20));
         assert!(log.state().has_stopped, "{when_full:?}");
     }
@@ -165,4 +165,62 @@ fn hidden_and_control_characters_are_escaped_and_mean_the_same() {
         assert_eq!(*found, *text, "{line}");
     }
     verify(LogFiles::of_log(&path).unwrap(), &key(), None).unwrap();
+}
+
+/// A log whose writer waits for its lock, and the lock.
+fn stalled(directory: &TempDir, when_full: WhenFull) -> (AuditLog, PathBuf, fs::File) {
+    let (log, path) = open(directory, when_full);
+    let lock = fs::File::open(directory.path().join("audit.jsonl.lock")).unwrap();
+    lock.lock().unwrap();
+    // The writer takes it, and waits.
+    log.record_change(&record());
+    wait(&log, "waiting for the lock", |status| status.queued == 0);
+    (log, path, lock)
+}
+
+#[test]
+fn a_caller_that_fills_the_queue_displaces_no_other() {
+    let (first, second) = (Caller::Named("a".into()), Caller::Named("b".into()));
+    let value = serde_json::value::to_raw_value(&"x".repeat(16_000)).ok();
+    let with_arguments = |name: &str| {
+        let mut record = record();
+        record.name = Some(name.to_owned());
+        record.arguments = Some(crate::AuditedArguments { hmac: None, bytes: 16_002, value: value.clone() });
+        record
+    };
+    for when_full in [WhenFull::Refuse, WhenFull::Drop] {
+        let directory = TempDir::new().unwrap();
+        let (log, path, lock) = stalled(&directory, when_full);
+        log.record_admitted(&second, &with_arguments("b"));
+        let mut calls = 0;
+        while calls < MAX_QUEUED_RECORDS && log.room_for(&first) == QueueRoom::Free {
+            log.record_admitted(&first, &with_arguments("a"));
+            calls += 1;
+        }
+        assert!(calls > 1000, "records without arguments are small: {calls}");
+        for _ in 0..20 {
+            assert_eq!(log.room_for(&second), QueueRoom::Free);
+            log.record_admitted(&second, &with_arguments("b"));
+            log.record_refusal(&with_arguments("c"));
+        }
+        drop(lock);
+        log.stop(Duration::from_secs(20));
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        let full = full_text(&directory) + &text;
+        let count = |name: &str, with_value: bool| {
+            let lines = full.lines().filter(|line| line.contains(&format!("\"name\":\"{name}\"")));
+            lines.filter(|line| line.contains("xxx") == with_value).count()
+        };
+        assert_eq!((count("b", true), count("b", false), count("c", true)), (21, 0, 20), "{when_full:?}");
+        let (complete, short) = (count("a", true), count("a", false));
+        assert!((200..300).contains(&complete) && short > 1000, "{complete} {short}");
+        assert_eq!(complete + short == calls, when_full == WhenFull::Refuse, "{complete} {short} {calls}");
+    }
+}
+
+/// The text of the full files.
+fn full_text(directory: &TempDir) -> String {
+    let files = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path());
+    let full = files.filter(|file| file.to_string_lossy().contains("audit.jsonl.0"));
+    full.map(|file| fs::read_to_string(file).unwrap()).collect()
 }

@@ -24,6 +24,12 @@ use super::access_log::{AccessLog, is_logged};
 /// The part of an input that is hashed at once, in bytes: it takes less than a millisecond.
 const HASH_STEP_BYTES: usize = 64 * 1024;
 
+/// The time that a call waits for the observer.
+const ADMISSION_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The interval at which it asks.
+const ADMISSION_INTERVAL: Duration = Duration::from_millis(10);
+
 /// Receives each call and each request once, when it has ended.
 ///
 /// The methods run on the path of every call and every response, so they must return at once.
@@ -34,10 +40,10 @@ pub trait Observer: fmt::Debug + Send + Sync {
     /// An MCP request was answered or cancelled.
     fn request_ended(&self, request: &RequestEnd<'_>);
 
-    /// Reports whether calls may run now. An observer that must see every call refuses them while it can't keep what it
-    /// sees.
-    fn admits_calls(&self) -> bool {
-        true
+    /// Reports whether a call of this caller may run now. An observer that must see every call refuses them while it
+    /// can't keep what it sees.
+    fn admission(&self, _caller: &Caller) -> CallAdmission {
+        CallAdmission::Admitted
     }
 
     /// Begins a hash of the input of a call that is about to run. `None` if the observer needs none.
@@ -50,6 +56,17 @@ pub trait Observer: fmt::Debug + Send + Sync {
 
     /// An HTTP caller wasn't authenticated. `reason` is a stable word.
     fn authentication_failed(&self, _address: IpAddr, _reason: &'static str) {}
+}
+
+/// Whether an observer lets a call run. The order is that of several observers: the last one decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CallAdmission {
+    /// It may run.
+    Admitted,
+    /// It can probably run soon.
+    Later,
+    /// It is refused.
+    Refused,
 }
 
 /// Hashes the input of a call, in steps: large inputs take milliseconds, and other requests get their turn meanwhile.
@@ -417,9 +434,19 @@ impl<'a> RequestSpan<PluginCall<'a>> {
         Self::new(observer, is_logged(&context.caller), call)
     }
 
-    /// Reports whether the observer lets the call run.
-    pub(super) fn may_run(&self) -> bool {
-        self.observer.as_ref().is_none_or(|observer| observer.admits_calls())
+    /// Reports whether the observer lets the call run. If it can soon, waits for that, up to a limit.
+    pub(super) async fn may_run(&self) -> bool {
+        let Some(observer) = &self.observer else { return true };
+        let begun = tokio::time::Instant::now();
+        loop {
+            match observer.admission(&self.observed.context.caller) {
+                CallAdmission::Admitted => return true,
+                CallAdmission::Later if begun.elapsed() < ADMISSION_TIMEOUT => {
+                    tokio::time::sleep(ADMISSION_INTERVAL).await;
+                }
+                CallAdmission::Later | CallAdmission::Refused => return false,
+            }
+        }
     }
 
     pub(super) fn catalog_plugin(&self) -> &'a CatalogPlugin {
