@@ -170,7 +170,9 @@ fn client_certificates_authenticate_operators() {
     let health = workspace.run(&[&["health", "--admin", &*url][..], &own].concat());
     assert_eq!(health.status.code(), Some(0), "{health:?}");
     let without = workspace.run(&["health", "--admin", &url]);
-    assert_eq!(without.status.code(), Some(3), "{without:?}");
+    // With TLS 1.3, the gateway refuses it after the client's handshake, and the reason can arrive too late.
+    assert!(matches!(without.status.code(), Some(3 | 4)), "{without:?}");
+    assert!(errors(&without).contains("`--cert` and `--key`"), "{without:?}");
     let plain = workspace.run(&["health", "--admin", &format!("127.0.0.1:{port}")]);
     assert!(errors(&plain).contains(&format!("write https://127.0.0.1:{port}")), "{plain:?}");
     // Elsewhere, the authority must be named.
