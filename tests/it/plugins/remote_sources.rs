@@ -418,7 +418,7 @@ fn add_downloads_and_locks_and_remove_unlocks() {
     let refused = sources.fail(&["add", &address]);
     assert!(refused.contains(&digest(1)) && refused.contains("not signed by a known key"), "{refused}");
     let missing = sources.fail(&["add", &server.url("/none.wasm"), "--yes"]);
-    assert!(missing.contains("404"), "{missing}");
+    assert!(missing.contains("isn't a component"), "{missing}");
     assert_eq!(
         (sources.lock(), fs::read_to_string(sources.workspace.config()).unwrap()),
         (String::new(), before)
