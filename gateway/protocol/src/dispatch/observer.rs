@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use crate::call::{
     CallContext, CallError, Completion, Content, Outcome, PromptResult, ReadResult, ToolResult,
 };
+use crate::caller::Caller;
 use crate::catalog::CatalogPlugin;
 use crate::limiter::{CallPermit, CountedAs};
 use crate::names::{PublicName, ToolName};
