@@ -36,7 +36,7 @@ Over a Unix socket, the gateway sees you as the caller: the user that runs this 
 variable MOONGATE_TOKEN to the bearer token. The exit code is 4 if no gateway responds, or if it closes the connection, \
 and 3 if it rejects the token or the certificate.")]
 pub(super) struct Connect {
-    /// Address of the gateway: unix:PATH, or a URL of ws or wss [default: `path` in `[unix_socket]`]
+    /// Address of the gateway: unix:PATH, or a ws:// or wss:// URL [default: `path` in `[unix_socket]`]
     #[arg(value_name = "ADDRESS", value_parser = gateway_address)]
     address: Option<GatewayAddress>,
     #[command(flatten)]
@@ -82,7 +82,7 @@ impl Connect {
         };
         match self.address.or_else(|| configured().map(GatewayAddress::Socket)) {
             Some(GatewayAddress::Socket(_)) if self.tls.is_set() => {
-                let message = "`--cert`, `--key` and `--ca` need a URL of wss";
+                let message = "`--cert`, `--key` and `--ca` need a wss:// URL";
                 Err(CommandError::new(ExitKind::Usage).message(message, None))
             }
             Some(GatewayAddress::Socket(path)) => connect_socket(path).await,

@@ -302,7 +302,7 @@ fn push_refuses_what_no_gateway_could_load() {
     for (reference, expected) in [
         (format!("oci://{}/acme/one", registry.host()), "neither a tag nor a digest"),
         (format!("oci://{}/acme/one:1@sha256:{}", registry.host(), digest(1)), "under a tag"),
-        ("https://example.com/one.wasm".to_owned(), "isn't a reference"),
+        ("https://example.com/one.wasm".to_owned(), "invalid reference"),
         ("oci://example.com:5000/Acme/one:1".to_owned(), "invalid repository"),
     ] {
         let refused = sources.fail(&["push", &good, &reference]);

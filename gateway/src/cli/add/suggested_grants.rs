@@ -1,4 +1,4 @@
-//! What a built-in plugin needs, as lines of its table.
+//! The suggested grants and settings of built-in plugins, as lines of their tables.
 
 use moongate_model::builtin_plugin::BuiltinPlugin;
 
@@ -54,7 +54,7 @@ pub(in crate::cli) fn suggested_grants(plugin: BuiltinPlugin) -> SuggestedGrants
         },
         BuiltinPlugin::Everything => SuggestedGrants {
             allow: &[("client", r#"["elicitation", "sampling", "roots"]"#), ("state", "true")],
-            ..nothing("One of each thing that MCP knows, for testing clients and gateways.")
+            ..nothing("Exercise every feature of MCP, for testing clients and gateways.")
         },
     }
 }
