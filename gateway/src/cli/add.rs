@@ -124,8 +124,9 @@ impl Add {
 fn already_added(id: &PluginId, file: &Path, common: &CommonOptions) -> CommandError {
     let message = format!("`{}` already has a plugin `{id}`", file.display());
     let option = configuration::config_option(common);
-    let hint =
-        format!("choose another name with `--name`, or remove it first: `moongate remove {id}{option}`");
+    let hint = format!(
+        "add to `allow` of `[plugins.{id}]` in the file, or remove the plugin first: `moongate remove {id}{option}`"
+    );
     CommandError::new(ExitKind::Failure).message(&message, Some(&hint))
 }
 

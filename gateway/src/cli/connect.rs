@@ -12,7 +12,7 @@ use url::Url;
 
 use crate::cli::client_tls::ClientTlsOptions;
 use crate::cli::error::{CommandError, CommandResult};
-use crate::cli::serve::socket_path;
+use crate::cli::serve::{address, socket_path};
 use crate::cli::{CommonOptions, ExitKind, configuration, print};
 use crate::transport::stdio::fds::StdioStreams;
 use crate::transport::unix_socket::ADDRESS_PREFIX;
@@ -54,6 +54,9 @@ enum GatewayAddress {
 
 /// Parses the address of a Unix socket or a WebSocket.
 fn gateway_address(text: &str) -> Result<GatewayAddress, String> {
+    if address(text).is_ok() {
+        return Err("expected unix:PATH, or a URL such as ws://127.0.0.1:8931/mcp".to_owned());
+    }
     if !text.contains("://") || text.starts_with(ADDRESS_PREFIX) {
         return socket_path(text).map(GatewayAddress::Socket);
     }
