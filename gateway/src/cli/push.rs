@@ -32,7 +32,7 @@ pub(super) struct Push {
     /// Reference with a tag, such as oci://ghcr.io/acme/hello:1.0
     #[arg(value_name = "REFERENCE")]
     reference: String,
-    /// Annotation of the manifest, such as org.opencontainers.image.source=https://github.com/acme/hello
+    /// Annotation of the manifest, such as org.opencontainers.image.licenses=MIT
     #[arg(long = "annotation", value_name = "KEY=VALUE")]
     annotations: Vec<String>,
     /// Output format

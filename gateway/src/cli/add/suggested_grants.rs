@@ -54,7 +54,7 @@ pub(in crate::cli) fn suggested_grants(plugin: BuiltinPlugin) -> SuggestedGrants
         },
         BuiltinPlugin::Everything => SuggestedGrants {
             allow: &[("client", r#"["elicitation", "sampling", "roots"]"#), ("state", "true")],
-            ..nothing("Exercise every feature of MCP, for testing clients and gateways.")
+            ..nothing("One of each thing that MCP knows, for testing clients and gateways.")
         },
     }
 }
