@@ -41,6 +41,7 @@ fn main() -> ExitCode {
         }
     };
     let exit = runtime.block_on(cli.run());
+    moongate_system::background::stop(SHUTDOWN_TIMEOUT);
     runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     exit.into()
 }

@@ -8,6 +8,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 
 use memchr::memrchr;
+use serde::de::IgnoredAny;
 
 use crate::chain::{ChainHash, ChainHead, LINE_START, LineError, check_line};
 use crate::key::AuditKey;
@@ -56,16 +57,20 @@ impl FileEnd {
         let mut valid_end = 0;
         let mut is_last = true;
         while let Some((offset, line)) = lines.next()? {
-            match line.map_or(Err(LineError::Form), |line| check_line(key, &line).map(|it| (it, line.len())))
-            {
+            let checked = line.as_ref().map_or(Err(LineError::Form), |line| {
+                check_line(key, line).map(|checked| (checked, line.len()))
+            });
+            let is_whole = !(is_last && is_unterminated) && line.as_deref().is_some_and(looks_like_record);
+            match checked {
                 Ok((line, bytes)) => {
                     // A crash can leave the last line without its end.
                     valid_end = if is_last { size } else { offset + bytes as u64 + 1 };
                     end.last = Some(LastLine { head: line.head(), offset });
                     break;
                 }
-                // The start of a line, which a crash can leave, has no hash.
-                Err(LineError::Form) if size - offset <= MAX_TORN_BYTES => {}
+                // The start of a line, which a crash can leave, has no hash. A whole line was inserted by someone without
+                // the key.
+                Err(LineError::Form) if !is_whole && size - offset <= MAX_TORN_BYTES => {}
                 Err(LineError::Form | LineError::Hash | LineError::Version) => {
                     return Ok(Self { is_invalid: true, ..end });
                 }
@@ -79,6 +84,12 @@ impl FileEnd {
         }
         Ok(end)
     }
+}
+
+/// Reports whether programs would take a line without a valid hash for a record. A crash cuts records, and can replace
+/// parts of them by zeros.
+fn looks_like_record(line: &[u8]) -> bool {
+    line.trim_ascii().starts_with(b"{") && serde_json::from_slice::<IgnoredAny>(line).is_ok()
 }
 
 /// The size and hash of the end of a file, without its end of line, and whether it can be the start of a line. Another

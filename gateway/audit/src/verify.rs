@@ -280,7 +280,7 @@ impl Verifier<'_> {
                 return Err(torn.into_error());
             }
             self.notes.push(format!(
-                "{}:{}: {bytes} bytes that aren't a record, as a crash leaves them; the next record accounts for them",
+                "{}:{}: {bytes} bytes that aren't a record, left by a crash; the next record accounts for them",
                 torn.path.display(),
                 torn.line
             ));

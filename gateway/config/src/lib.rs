@@ -109,7 +109,7 @@ pub struct Config {
     pub page_size: Option<NonZeroU32>,
     /// The key that gateways with the same clients share. `None` generates one at start.
     pub sealing_key: Option<Secret>,
-    /// Where plugins come from.
+    /// The sources of plugins from addresses.
     pub sources: SourcesConfig,
     /// The plugins, in the order of the file.
     pub plugins: Vec<Arc<PluginConfig>>,

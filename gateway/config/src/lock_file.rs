@@ -26,7 +26,7 @@ const MAX_LOCK_BYTES: u64 = 4 * 1024 * 1024;
 const LOCK_EXTENSION: &str = "lock";
 
 const LOCK_HEADER: &str = "\
-# Which components the addresses in the configuration have led to. Commit this file, but don't edit it:
+# The components that the addresses in the configuration led to. Commit this file, but don't edit it:
 # `moongate fetch` adds what is missing, and `moongate update` resolves addresses again.
 ";
 
@@ -103,7 +103,7 @@ impl LockFileError {
                 "update Moongate, or restore an earlier version of the file".to_owned()
             }
             Self::MergeConflict { path } => format!(
-                "take one side of {}, and run `moongate fetch`: it resolves what is missing then",
+                "take one side of {}, and run `moongate fetch`, which adds missing entries",
                 shown(path)
             ),
             Self::Damaged { path, .. } => {

@@ -1,8 +1,8 @@
 //! What a component says about its origin: the tools that built it, its source, and its software bill of materials.
 //!
 //! The sections that the WebAssembly tool conventions and `wasm-tools metadata add` define, the older
-//! `registry-metadata`, and `.dep-v0` of cargo-auditable. Nothing of it is verified: the author wrote it, or anyone who
-//! changed the file since.
+//! `registry-metadata`, and `.dep-v0` of cargo-auditable. None of it is verified: it comes from the author, or from
+//! anyone who has changed the file since.
 
 use std::collections::BTreeSet;
 use std::io::Read as _;

@@ -111,7 +111,7 @@ async fn upload(registry: &Registry<'_>, content: Bytes) -> Result<(), SourceErr
     let started = successful(&url, registry.send(start).await?)?;
     let location = started.headers.get(LOCATION).and_then(|location| location.to_str().ok());
     let target = location.and_then(|location| url.join(location).ok());
-    let mut target = target.ok_or_else(|| failed(&url, &"the registry names no address for the upload"))?;
+    let mut target = target.ok_or_else(|| failed(&url, &"the registry's response has no upload address"))?;
     check_upload(&url, &target)?;
     target.query_pairs_mut().append_pair("digest", &format!("sha256:{digest}"));
     let mut put = SourceRequest::get(target.clone(), "*/*", MAX_RESPONSE_BYTES);
@@ -124,7 +124,7 @@ async fn upload(registry: &Registry<'_>, content: Bytes) -> Result<(), SourceErr
 /// Refuses an upload over plain HTTP if the registry uses HTTPS.
 fn check_upload(registry: &Url, target: &Url) -> Result<(), SourceError> {
     if registry.scheme() == "https" && target.scheme() != "https" {
-        return Err(failed(registry, &"the registry wants the upload over plain HTTP"));
+        return Err(failed(registry, &"the registry requires the upload over plain HTTP"));
     }
     Ok(())
 }

@@ -274,7 +274,7 @@ impl<'a> Registry<'a> {
         let realm = parameter(parameters, "realm").unwrap_or_default();
         let mut url = parse_web_address(&realm, self.client.plain_http()).map_err(|error| {
             SourceError::new(format!(
-                "`{}` names an authorization server that isn't used: {}",
+                "`{}` names an unsupported authorization server: {}",
                 self.reference.registry(),
                 foreign(&error)
             ))

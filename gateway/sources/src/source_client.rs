@@ -168,7 +168,7 @@ async fn receive(
         timeout(READ_TIMEOUT, body.frame()).await.map_err(|_| failed(url, &"timed out"))?
     {
         let frame =
-            frame.map_err(|error| failed(url, &format_args!("broken off: {}", error_with_cause(&error))))?;
+            frame.map_err(|error| failed(url, &format_args!("incomplete: {}", error_with_cause(&error))))?;
         let Ok(data) = frame.into_data() else { continue };
         if bytes.len() as u64 + data.len() as u64 > max_bytes {
             return Err(too_large());

@@ -36,14 +36,13 @@ Examples:
 
 The command shows what the plugin may do, and asks before it changes the file. If there is no terminal, pass `--yes` to \
 agree. A directory is read-only unless `:rw` follows it. `moongate list builtin` lists the plugins that are part of the \
-gateway and the grants that each gets unless `--grant` sets the same key. Any other component gets no grants but yours. \
-An address is downloaded first, and locked in moongate.lock.
+gateway and the grants that each gets unless `--grant` sets the same key. Other components get only your grants. A \
+component at an address is downloaded first, and locked in moongate.lock.
 
 If there is no configuration yet, the command creates `moongate/gateway.toml` in $XDG_CONFIG_HOME or ~/.config. \
 `moongate serve` applies the change while it runs. A gateway that a host has started does so when the host restarts it.")]
 pub(super) struct Add {
-    /// Name of a built-in plugin, component file, or address of a component; what contains `/` or ends in `.wasm` is a
-    /// file
+    /// Built-in plugin, address, or component file (a path that contains `/` or ends in `.wasm`)
     #[arg(value_name = "NAME|FILE|ADDRESS")]
     plugin: String,
     /// Directory to grant, with `:ro` (read-only, the default) or `:rw`
@@ -52,7 +51,7 @@ pub(super) struct Add {
     /// Name of the plugin's table [default: the built-in plugin's or the file's name]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Grant this: a line of the `allow` table in gateway.toml
+    /// Grant to add, as a line of the plugin's `allow` table
     #[arg(long = "grant", value_name = "KEY = VALUE")]
     grants: Vec<String>,
     /// Agree to the permissions without being asked
@@ -125,8 +124,9 @@ impl Add {
 fn already_added(id: &PluginId, file: &Path, common: &CommonOptions) -> CommandError {
     let message = format!("`{}` already has a plugin `{id}`", file.display());
     let option = configuration::config_option(common);
-    let hint =
-        format!("choose another name with `--name`, or remove it first: `moongate remove {id}{option}`");
+    let hint = format!(
+        "add to `allow` of `[plugins.{id}]` in the file, or remove the plugin first: `moongate remove {id}{option}`"
+    );
     CommandError::new(ExitKind::Failure).message(&message, Some(&hint))
 }
 

@@ -105,6 +105,9 @@ pub(super) fn endpoint(text: &str) -> Result<Url, String> {
     if text.starts_with(ADDRESS_PREFIX) {
         return socket_url(&socket_path(text)?).ok_or_else(|| "the path isn't UTF-8".to_owned());
     }
+    if text.starts_with("ws://") || text.starts_with("wss://") {
+        return Err("expected an HTTP URL; `moongate connect` takes WebSocket URLs".to_owned());
+    }
     let url = Url::parse(text).ok().filter(|url| ["http", "https"].contains(&url.scheme()) && url.has_host());
     let url = url.ok_or("expected a complete URL, such as http://127.0.0.1:8931/mcp, or unix:PATH")?;
     // A password would be visible in messages, in the process list and in the shell's history.

@@ -165,6 +165,12 @@ impl Client {
     /// The host's connection to the gateway.
     fn connection(&self, common: &CommonOptions) -> Result<GatewayConnection, CommandError> {
         if let Some(url) = &self.url {
+            if url.scheme() == "unix" {
+                // Hosts don't connect to Unix sockets.
+                let arguments = vec!["connect".to_owned(), url.to_string()];
+                let program = program_path()?;
+                return Ok(GatewayConnection::Stdio { program, arguments, variables: Vec::new() });
+            }
             return Ok(GatewayConnection::Http { url: url.to_string(), token: TokenRequirement::Unknown });
         }
         let environment = RecordingEnvironment::default();
@@ -207,7 +213,9 @@ fn stdio_connection(config: &Path, variables: Vec<String>) -> Result<GatewayConn
     let program = program_path()?;
     let config = std::path::absolute(config)
         .with_context(|| format!("can't resolve the path `{}`", config.display()))?;
-    Ok(GatewayConnection::Stdio { program, config, variables })
+    let arguments = ["serve", "--stdio", "--config"].map(str::to_owned).into_iter();
+    let arguments = arguments.chain([config.display().to_string()]).collect();
+    Ok(GatewayConnection::Stdio { program, arguments, variables })
 }
 
 /// The URL for reaching an endpoint from this machine.

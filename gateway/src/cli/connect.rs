@@ -12,7 +12,7 @@ use url::Url;
 
 use crate::cli::client_tls::ClientTlsOptions;
 use crate::cli::error::{CommandError, CommandResult};
-use crate::cli::serve::socket_path;
+use crate::cli::serve::{address, socket_path};
 use crate::cli::{CommonOptions, ExitKind, configuration, print};
 use crate::transport::stdio::fds::StdioStreams;
 use crate::transport::unix_socket::ADDRESS_PREFIX;
@@ -36,7 +36,7 @@ Over a Unix socket, the gateway sees you as the caller: the user that runs this 
 variable MOONGATE_TOKEN to the bearer token. The exit code is 4 if no gateway responds, or if it closes the connection, \
 and 3 if it rejects the token or the certificate.")]
 pub(super) struct Connect {
-    /// Address of the gateway: unix:PATH, or a URL of ws or wss [default: `path` in `[unix_socket]`]
+    /// Address of the gateway: unix:PATH, or a ws:// or wss:// URL [default: `path` in `[unix_socket]`]
     #[arg(value_name = "ADDRESS", value_parser = gateway_address)]
     address: Option<GatewayAddress>,
     #[command(flatten)]
@@ -54,6 +54,9 @@ enum GatewayAddress {
 
 /// Parses the address of a Unix socket or a WebSocket.
 fn gateway_address(text: &str) -> Result<GatewayAddress, String> {
+    if address(text).is_ok() {
+        return Err("expected unix:PATH, or a URL such as ws://127.0.0.1:8931/mcp".to_owned());
+    }
     if !text.contains("://") || text.starts_with(ADDRESS_PREFIX) {
         return socket_path(text).map(GatewayAddress::Socket);
     }
@@ -82,7 +85,7 @@ impl Connect {
         };
         match self.address.or_else(|| configured().map(GatewayAddress::Socket)) {
             Some(GatewayAddress::Socket(_)) if self.tls.is_set() => {
-                let message = "`--cert`, `--key` and `--ca` need a URL of wss";
+                let message = "`--cert`, `--key` and `--ca` need a wss:// URL";
                 Err(CommandError::new(ExitKind::Usage).message(message, None))
             }
             Some(GatewayAddress::Socket(path)) => connect_socket(path).await,

@@ -22,6 +22,8 @@ pub(super) enum ConnectionFailure {
         /// True if its authority isn't trusted, or isn't known.
         is_unknown_authority: bool,
     },
+    /// The other side doesn't use TLS.
+    NoTls,
     /// The gateway requires a client certificate.
     CertificateRequired,
     /// The gateway refused the client certificate.
@@ -66,6 +68,7 @@ impl ConnectionFailure {
                 | AlertDescription::AccessDenied => Self::CertificateRefused(format!("{alert:?}")),
                 _ => Self::Interrupted(error.to_string()),
             },
+            rustls::Error::InvalidMessage(_) => Self::NoTls,
             _ => Self::Silence(error.to_string()),
         }
     }
@@ -77,6 +80,7 @@ impl ConnectionFailure {
             Self::UntrustedGateway { reason, .. } => {
                 format!("the certificate of the gateway at {address} isn't trusted: {reason}")
             }
+            Self::NoTls => format!("the gateway at {address} doesn't use TLS"),
             Self::CertificateRequired => format!("the gateway at {address} requires a client certificate"),
             Self::CertificateRefused(reason) => {
                 format!("the gateway at {address} refused the client certificate: {reason}")
@@ -95,6 +99,7 @@ impl ConnectionFailure {
             Self::UntrustedGateway { is_unknown_authority: false, .. } => {
                 Some("use a host name in the certificate, or replace the gateway's certificate")
             }
+            Self::NoTls => Some("use http:// instead of https://, or ws:// instead of wss://"),
             Self::CertificateRequired => Some("pass a client certificate with `--cert` and `--key`"),
             Self::CertificateRefused(_) => Some(
                 "pass a certificate of the authority in `client_ca` with `--cert` and `--key`; the gateway's log has \
@@ -111,7 +116,9 @@ impl ConnectionFailure {
     pub(super) fn exit(&self) -> ExitKind {
         match self {
             Self::CertificateRequired | Self::CertificateRefused(_) => ExitKind::Unauthorized,
-            Self::Silence(_) | Self::UntrustedGateway { .. } | Self::Interrupted(_) => ExitKind::Unreachable,
+            Self::Silence(_) | Self::NoTls | Self::UntrustedGateway { .. } | Self::Interrupted(_) => {
+                ExitKind::Unreachable
+            }
         }
     }
 

@@ -19,7 +19,7 @@ Examples:
   moongate fetch --locked            in CI or an image: fail if moongate.lock isn't complete
   moongate fetch --locked --offline  check that the gateway can start
 
-The gateway itself never uses the network for plugins: it loads what moongate.lock names.")]
+The gateway itself never uses the network for plugins: it loads the components that moongate.lock names.")]
 pub(super) struct Fetch {
     /// Names of plugins in the configuration [default: all]
     #[arg(value_name = "PLUGIN")]

@@ -19,7 +19,7 @@ Examples:
   moongate init --config ~/.config/moongate/gateway.toml
 
 The file is `gateway.toml` in the current directory, unless `--config` or MOONGATE_CONFIG names another. An existing file \
-is never overwritten. `moongate add` creates the file itself if there is none.")]
+is never overwritten. If no configuration exists, `moongate add` creates one in ~/.config/moongate.")]
 pub(super) struct Init {}
 
 impl Init {

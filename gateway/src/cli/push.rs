@@ -23,8 +23,8 @@ Examples:
   moongate push hello.wasm oci://ghcr.io/acme/hello:1.0
   minisign -Sm hello.wasm && moongate push hello.wasm oci://ghcr.io/acme/hello:1.0
 
-Credentials come from `skopeo login` or `docker login`. A signature beside the file, `hello.wasm.minisig`, is published
-with it. With SOURCE_DATE_EPOCH, the artifact has that time, so that the same file gives the same digest.")]
+Credentials come from `skopeo login` or `docker login`. A signature beside the file, `hello.wasm.minisig`, is \
+published with it. If you set SOURCE_DATE_EPOCH, the same file always gives the same digest.")]
 pub(super) struct Push {
     /// Component file
     #[arg(value_name = "FILE")]
@@ -32,7 +32,7 @@ pub(super) struct Push {
     /// Reference with a tag, such as oci://ghcr.io/acme/hello:1.0
     #[arg(value_name = "REFERENCE")]
     reference: String,
-    /// Annotation of the manifest, such as org.opencontainers.image.source=https://github.com/acme/hello
+    /// Annotation of the manifest, such as org.opencontainers.image.licenses=MIT
     #[arg(long = "annotation", value_name = "KEY=VALUE")]
     annotations: Vec<String>,
     /// Output format
@@ -51,7 +51,7 @@ impl Push {
             Ok(Some(SourceReference::Oci(reference))) => reference,
             Ok(Some(SourceReference::Web(_)) | None) => {
                 return Err(usage(
-                    &format!("`{}` isn't a reference", print::inline(&self.reference)),
+                    &format!("invalid reference `{}`", print::inline(&self.reference)),
                     "write a registry, a repository and a tag, such as oci://ghcr.io/acme/hello:1.0",
                 ));
             }

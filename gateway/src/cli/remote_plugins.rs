@@ -50,7 +50,7 @@ impl RemotePlugins {
             let shown = source.path.display();
             return Err(match config.plugins.iter().any(|plugin| plugin.id.as_str() == name) {
                 true => usage(
-                    &format!("the plugin `{name}` is a file"),
+                    &format!("the plugin `{name}` isn't from an address"),
                     "only plugins whose `source` is an address are downloaded",
                 ),
                 false => usage(

@@ -14,8 +14,8 @@ use crate::cli::{CommonOptions, ExitKind, add, configuration, print};
 Examples:
   moongate remove filesystem
 
-The command removes the plugin's tables and the comments directly above them, and nothing else. What the plugin has stored \
-in the state directory is kept. Running gateways apply the change.")]
+The command removes the plugin's tables and the comments directly above them, and nothing else. The plugin's state is \
+kept. Running gateways apply the change.")]
 pub(super) struct Remove {
     /// Name of the plugin
     #[arg(value_name = "NAME")]
@@ -66,7 +66,7 @@ impl Remove {
             earlier.iter().flat_map(|config| &config.plugins).find(|plugin| plugin.id.as_str() == name);
         let keeps_state = plugin.is_some_and(|plugin| plugin.allow.state != StateGrant::NotGranted);
         if keeps_state && !common.quiet && earlier.iter().any(|config| config.state.is_some()) {
-            print::note("what it has stored is still in the state directory");
+            print::note("the plugin's state is still in the state directory");
         }
         Ok(ExitKind::Success)
     }

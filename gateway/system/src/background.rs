@@ -12,9 +12,10 @@
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError, RwLock};
 use std::task::{Context, Poll, ready};
 use std::thread::{self, available_parallelism};
+use std::time::{Duration, Instant};
 
 use async_task::{Builder, Task};
 use moongate_model::caller::Caller;
@@ -118,6 +119,11 @@ impl ReadyQueue {
         PLACE.set(PollPlace::Background);
         loop {
             let work = self.pop();
+            let polling = POLLING.read().unwrap_or_else(PoisonError::into_inner);
+            if *polling == PoolState::Stopped {
+                std::mem::forget(work); // dropping its future could use the runtime, too
+                continue;
+            }
             let WorkInfo { runtime, owner } = work.metadata();
             let (runtime, owner) = (runtime.clone(), Arc::clone(owner));
             let _context = runtime.as_ref().map(Handle::enter);
@@ -126,6 +132,31 @@ impl ReadyQueue {
             // work, which nobody waits for.
             let _ = catch_unwind(AssertUnwindSafe(|| work.run()));
             owner.add(thread_cpu_time().saturating_sub(started));
+        }
+    }
+}
+
+/// Reports whether work is polled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PoolState {
+    Running,
+    Stopped,
+}
+
+static POLLING: RwLock<PoolState> = RwLock::new(PoolState::Running);
+
+/// Stops polling work, at the end of the process: nothing may use a runtime that is being shut down. Waits for the polls that
+/// are in progress, up to a limit.
+pub fn stop(timeout: Duration) {
+    let end = Instant::now() + timeout;
+    loop {
+        match POLLING.try_write() {
+            Ok(mut state) => {
+                *state = PoolState::Stopped;
+                return;
+            }
+            Err(_) if Instant::now() < end => thread::sleep(Duration::from_millis(1)),
+            Err(_) => return,
         }
     }
 }

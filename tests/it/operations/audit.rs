@@ -297,9 +297,12 @@ fn records_changes_of_code_grants_and_configuration() {
     workspace.write("one.wasm", Plugin::version(1).build());
     let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     let narrowed = format!("allow.state = true\n{}", notes("ro"));
+    // Stopped, so that it notices the signal before the files.
+    send_signal(stdio.pid(), "STOP");
     fs::write(workspace.config(), text(&narrowed)).unwrap();
     workspace.write("one.wasm", Plugin::version(2).build());
     send_signal(stdio.pid(), "HUP");
+    send_signal(stdio.pid(), "CONT");
     let is_recorded = |expected: &str| kinds(&records(&workspace)).contains(expected);
     wait_until("the code is replaced", || is_recorded("code allowed replaced"));
     // With stdio, wider grants in the file wait.

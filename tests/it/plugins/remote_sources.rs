@@ -181,7 +181,7 @@ fn a_lock_for_another_address_digest_or_signer_isnt_used() {
     let other = digest(2);
     let signer = "[sources.signers]\nacme = { minisign = \"RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3\" }\n";
     for (more, expected) in [
-        (format!("sha256 = \"{other}\""), "another digest than `sha256`"),
+        (format!("sha256 = \"{other}\""), "differs from `sha256`"),
         (format!("signed_by = [\"acme\"]\n{signer}"), "its signature wasn't checked yet"),
         (format!("{signer}[sources]\nrequire_signature = true"), "its signature wasn't checked yet"),
     ] {
@@ -281,7 +281,7 @@ fn every_bad_answer_is_one_message_and_changes_nothing() {
         ("/hello", "the server sent another file"),
         ("/gone", "HTTP status 404"),
         ("/busy", "HTTP status 503"),
-        ("/short", "broken off"),
+        ("/short", "incomplete"),
         ("/cut", "/cut: "),
         ("/bare", "/bare: "),
         (&large, "larger than 1.0 MiB"),

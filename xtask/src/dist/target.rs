@@ -30,7 +30,7 @@ impl Target {
         })
     }
 
-    /// Does this machine run its programs?
+    /// Reports whether this machine can run its programs.
     pub(crate) fn is_native(&self) -> bool {
         self.triple.split('-').next() == Some(std::env::consts::ARCH) && cfg!(target_os = "linux")
     }

@@ -341,6 +341,23 @@ fn rotation_by_others_is_not_taken_for_removed_lines() {
 }
 
 #[test]
+fn inserted_lines_are_not_taken_for_an_incomplete_end() {
+    let directory = TempDir::new().unwrap();
+    let path = files(&directory).path;
+    let mut log = LogFile::open(files(&directory), key()).unwrap();
+    log.append(&[record("aaaa")]).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    let inserted = r#"{"version":1,"sequence":2,"event":"tool_call","name":"never"}"#;
+    for more in
+        [format!("{inserted}\n"), format!(" {inserted}\n{{\"ver"), format!("{inserted}\n{inserted}\n\0\0")]
+    {
+        fs::write(&path, format!("{text}{more}")).unwrap();
+        let opened = LogFile::open(files(&directory), key());
+        assert!(matches!(opened, Err(AuditFileError::InvalidEnd(_))), "{more:?}");
+    }
+}
+
+#[test]
 fn a_changed_end_is_not_continued() {
     let directory = TempDir::new().unwrap();
     let path = files(&directory).path;

@@ -322,7 +322,7 @@ fn locked_component(
     }
     if pinned.is_some_and(|pinned| *pinned != locked.component) {
         return problem(
-            format!("{name} has another digest than `sha256`"),
+            format!("the digest in {name} differs from `sha256`"),
             format!("correct `sha256`, or run `moongate update {id}`"),
         );
     }

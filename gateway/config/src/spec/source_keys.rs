@@ -2,7 +2,7 @@
 
 use super::kind::{Key, ValueKind, key, optional};
 
-/// Where plugins come from.
+/// The sources of plugins from addresses.
 pub(super) static SOURCES: &[Key] = &[
     key(
         "signers",
@@ -21,8 +21,8 @@ pub(super) static SOURCES: &[Key] = &[
         "plain_http",
         ValueKind::Array(&ValueKind::String("a host such as \"registry.internal:5000\"")),
         "[]",
-        "Hosts, with a port unless it is 80, that are contacted over plain HTTP. Loopback addresses always can be. \
-         What is received is checked against `moongate.lock` either way, but the first download isn't.",
+        "Hosts, with a port unless it is 80, that are contacted over plain HTTP. Loopback addresses are always \
+         allowed. Downloads are checked against `moongate.lock` either way, except for the first one.",
     ),
 ];
 

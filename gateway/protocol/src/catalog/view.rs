@@ -5,8 +5,7 @@
 //! Roles are part of the catalog, so that plugins and roles change together.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::names::{PluginId, Principal};
 use crate::roles::{AccessRoles, RoleSet, VisibleItems};
@@ -46,8 +45,47 @@ pub(super) enum CatalogScope {
 #[derive(Debug)]
 pub(super) struct CatalogViews {
     roles: Arc<AccessRoles>,
-    built: AtomicU64,
-    cached: Mutex<HashMap<RoleSet, Arc<Catalog>>>,
+    cached: Mutex<CachedViews>,
+}
+
+#[derive(Debug, Default)]
+struct CachedViews {
+    views: HashMap<RoleSet, CachedView>,
+    /// The number of the latest view.
+    number: u64,
+    /// The number of requests for views.
+    requests: u64,
+}
+
+#[derive(Debug)]
+struct CachedView {
+    number: u64,
+    /// The number of the latest request for it.
+    used: u64,
+    /// The view, once the first caller has built it.
+    catalog: Arc<OnceLock<Arc<Catalog>>>,
+}
+
+impl CachedViews {
+    /// The number and the place of the view for these roles. If there are too many, the one that wasn't used for longest
+    /// is removed.
+    fn of(&mut self, set: &RoleSet) -> (u64, Arc<OnceLock<Arc<Catalog>>>) {
+        self.requests += 1;
+        let used = self.requests;
+        if let Some(view) = self.views.get_mut(set) {
+            view.used = used;
+            return (view.number, Arc::clone(&view.catalog));
+        }
+        if self.views.len() >= MAX_CACHED_VIEWS {
+            let oldest = self.views.iter().min_by_key(|(_, view)| view.used).map(|(set, _)| set.clone());
+            oldest.map(|oldest| self.views.remove(&oldest));
+        }
+        self.number += 1;
+        let view = CachedView { number: self.number, used, catalog: Arc::default() };
+        let catalog = Arc::clone(&view.catalog);
+        self.views.insert(set.clone(), view);
+        (self.number, catalog)
+    }
 }
 
 impl CatalogScope {
@@ -66,11 +104,7 @@ impl Catalog {
     pub fn with_roles(self, roles: Option<Arc<AccessRoles>>) -> Self {
         let scope = match roles {
             None => CatalogScope::Everything,
-            Some(roles) => CatalogScope::ByRole(CatalogViews {
-                roles,
-                built: AtomicU64::new(0),
-                cached: Mutex::default(),
-            }),
+            Some(roles) => CatalogScope::ByRole(CatalogViews { roles, cached: Mutex::default() }),
         };
         Self { scope, ..self }
     }
@@ -89,18 +123,10 @@ impl Catalog {
     pub fn visible_to(self: &Arc<Self>, principal: &Principal) -> Arc<Self> {
         let CatalogScope::ByRole(views) = &self.scope else { return Arc::clone(self) };
         let set = views.roles.of(principal);
-        let mut cached = views.cached.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(view) = cached.get(&set) {
-            return Arc::clone(view);
-        }
-        if cached.len() >= MAX_CACHED_VIEWS {
-            cached.clear();
-        }
-        let items = VisibleItems::new(Arc::clone(&views.roles), set.clone());
-        let number = views.built.fetch_add(1, Ordering::Relaxed) + 1;
-        let view = Arc::new(self.view(number, items));
-        cached.insert(set, Arc::clone(&view));
-        view
+        let (number, cached) = views.cached.lock().unwrap_or_else(PoisonError::into_inner).of(&set);
+        // Without the lock, because it can take milliseconds.
+        let view = || Arc::new(self.view(number, VisibleItems::new(Arc::clone(&views.roles), set)));
+        Arc::clone(cached.get_or_init(view))
     }
 
     /// Identifies this catalog or view.

@@ -1,4 +1,4 @@
-//! What a plugin may do, on one page: what it reads, writes, sends, asks and keeps.
+//! The permissions of a plugin on one page: what it reads, writes, sends, asks and keeps.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -146,7 +146,7 @@ fn directory_entry(text: &str) -> Result<String, CommandError> {
 fn parse_grant(text: &str) -> Result<(String, String), CommandError> {
     let example = "write it as in gateway.toml, such as `--grant 'http = [\"https://example.com\"]'`";
     let Some((key, value)) = text.split_once('=') else {
-        return Err(usage(&format!("`{}` isn't a grant", print::inline(text)), example));
+        return Err(usage(&format!("invalid grant `{}`", print::inline(text)), example));
     };
     // A line break could start another table, which the permissions wouldn't show.
     if text.contains(['\n', '\r']) {

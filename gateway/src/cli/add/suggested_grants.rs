@@ -1,4 +1,4 @@
-//! What a built-in plugin needs, as lines of its table.
+//! The suggested grants and settings of built-in plugins, as lines of their tables.
 
 use moongate_model::builtin_plugin::BuiltinPlugin;
 

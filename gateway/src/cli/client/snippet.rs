@@ -25,10 +25,10 @@ pub(super) enum TokenRequirement {
 /// A host's connection to the gateway.
 #[derive(Debug)]
 pub(super) enum GatewayConnection {
-    /// The host starts a gateway.
+    /// The host starts a gateway, or a program that connects it to one.
     Stdio {
         program: PathBuf,
-        config: PathBuf,
+        arguments: Vec<String>,
         /// The environment variables that the configuration uses.
         variables: Vec<String>,
     },
@@ -77,9 +77,8 @@ impl ServerEntry {
     /// The command that starts the gateway, program first.
     fn command(&self) -> Option<Vec<String>> {
         match &self.connection {
-            GatewayConnection::Stdio { program, config, .. } => {
-                let flags = ["serve", "--stdio", "--config"].map(str::to_owned);
-                Some([vec![path_text(program)], flags.to_vec(), vec![path_text(config)]].concat())
+            GatewayConnection::Stdio { program, arguments, .. } => {
+                Some([vec![path_text(program)], arguments.clone()].concat())
             }
             GatewayConnection::Http { .. } => None,
         }

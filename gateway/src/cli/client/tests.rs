@@ -9,7 +9,9 @@ use super::{McpHost, name};
 fn stdio() -> ServerEntry {
     let connection = GatewayConnection::Stdio {
         program: "/opt/my tools/moongate".into(),
-        config: "/etc/moon \"gate\"/gateway.toml".into(),
+        arguments: ["serve", "--stdio", "--config", "/etc/moon \"gate\"/gateway.toml"]
+            .map(str::to_owned)
+            .into(),
         variables: vec!["API_KEY".to_owned()],
     };
     ServerEntry { name: "gate".to_owned(), connection }
@@ -74,5 +76,17 @@ fn refuses_names_that_hosts_refuse() {
     assert!(name("my-gate_2").is_ok());
     for bad in ["", "a b", "a.b", "é"] {
         assert!(name(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn hosts_reach_a_unix_socket_through_a_program() {
+    let arguments = ["connect", "unix:/run/moongate.sock"].map(str::to_owned).into();
+    let connection =
+        GatewayConnection::Stdio { program: "/usr/bin/moongate".into(), arguments, variables: Vec::new() };
+    let entry = ServerEntry { name: "moongate".to_owned(), connection };
+    for host in [McpHost::ClaudeCode, McpHost::Cursor, McpHost::VsCode, McpHost::Codex] {
+        let text = host.snippet(&entry).unwrap().text;
+        assert!(text.contains("connect") && !text.contains("http"), "{text}");
     }
 }

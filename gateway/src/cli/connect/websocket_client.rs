@@ -89,7 +89,12 @@ fn check<B>(url: &Url, key: &str, response: &Response<B>) -> Result<(), CommandE
             return refused(ExitKind::Unreachable, "try again later");
         }
         _ => {
-            let hint = "set `websocket = true` in `[http]` and restart the gateway; the path of the endpoint is `/mcp`";
+            let hint = if url.scheme() == "ws" {
+                "set `websocket = true` in `[http]` and restart the gateway; the path of the endpoint is `/mcp`; if the \
+                 gateway uses TLS, write wss:// instead of ws://"
+            } else {
+                "set `websocket = true` in `[http]` and restart the gateway; the path of the endpoint is `/mcp`"
+            };
             return refused(ExitKind::Unreachable, hint);
         }
     }

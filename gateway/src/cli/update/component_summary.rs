@@ -74,7 +74,7 @@ impl ComponentSummary {
             lines.push(crate::cli::print::inline(&format!("version: {version}{before}")));
         }
         let lists = [
-            ("asks for", &before.permissions, permissions),
+            ("permissions", &before.permissions, permissions),
             ("tools", &before.tools, tools),
             ("prompts", &before.prompts, prompts),
             ("resources", &before.resources, resources),

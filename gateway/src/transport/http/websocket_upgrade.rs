@@ -61,7 +61,7 @@ impl ConnectionUpgrade {
         *self.task.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
     }
 
-    /// What is to be done with the connection. `None` if it wasn't upgraded.
+    /// Takes the task that serves the upgraded connection. `None` if it wasn't upgraded.
     pub(super) fn take(&self) -> Option<BoxFuture<'static, ()>> {
         self.task.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

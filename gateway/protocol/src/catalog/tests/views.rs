@@ -120,6 +120,22 @@ fn uris_are_visible_by_themselves() {
 }
 
 #[test]
+fn views_of_many_roles_leave_those_in_use() {
+    let name = |number: usize| format!("caller-{number}");
+    let role = |number| role(&name(number), plugins(&["*"]), ItemPatterns::default());
+    let catalog = with_roles(vec![files()], (0..200).map(role).collect());
+    let of = |number: usize| catalog.visible_to(&named(&name(number)));
+    let (first, second) = (of(0), of(1));
+    for number in 2..200 {
+        let _ = of(number);
+        assert!(Arc::ptr_eq(&first, &of(0)), "it is used all the time");
+    }
+    let again = of(1);
+    assert!(!Arc::ptr_eq(&second, &again) && second.view_id() != again.view_id(), "it wasn't used for long");
+    assert_eq!(tool_names(&second), tool_names(&again));
+}
+
+#[test]
 fn callers_with_the_same_roles_share_a_view() {
     let mut shared = role("ann", plugins(&["*"]), ItemPatterns::default());
     shared.members.push(RoleMember { span: 0..0, callers: CallerCondition::Token("bob".into()) });

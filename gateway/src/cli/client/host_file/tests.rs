@@ -14,7 +14,9 @@ fn entry(connection: GatewayConnection) -> ServerEntry {
 fn stdio() -> ServerEntry {
     entry(GatewayConnection::Stdio {
         program: "/usr/bin/moongate".into(),
-        config: "/home/ann/.config/moongate/gateway.toml".into(),
+        arguments: ["serve", "--stdio", "--config", "/home/ann/.config/moongate/gateway.toml"]
+            .map(str::to_owned)
+            .into(),
         variables: Vec::new(),
     })
 }
