@@ -281,7 +281,7 @@ fn connect_forwards_stdio_to_a_websocket() {
         (&url, String::new(), 3, "set the variable MOONGATE_TOKEN"),
         (&url, "wrong".to_owned(), 3, "set the variable MOONGATE_TOKEN"),
         (&url.replace("/mcp", "/other"), token("ann"), 4, "the path of the endpoint is `/mcp`"),
-        (&url.replace("ws:", "wss:"), token("ann"), 4, "no gateway responds"),
+        (&url.replace("ws:", "wss:"), token("ann"), 4, "doesn't use TLS"),
         (&"ws://127.0.0.1:1/mcp".to_owned(), token("ann"), 4, "`websocket = true`"),
         (&"ws://ann:secret@127.0.0.1:1/mcp".to_owned(), token("ann"), 2, "MOONGATE_TOKEN"),
         (&"https://127.0.0.1:1/mcp".to_owned(), token("ann"), 2, "ws://127.0.0.1:8931/mcp"),
