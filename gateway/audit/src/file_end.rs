@@ -38,7 +38,7 @@ pub(crate) struct FileEnd {
 /// The last valid line of a file.
 pub(crate) struct LastLine {
     pub(crate) head: ChainHead,
-    /// Where it starts.
+    /// Its first byte in the file.
     pub(crate) offset: u64,
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn line_at(file: &File, start: u64) -> io::Result<Vec<u8>> {
 /// The lines of a file from the last one backwards: where they start, and their text unless it is too long.
 struct ReverseLines<'a> {
     file: &'a File,
-    /// Where the piece starts.
+    /// The offset of the piece in the file.
     start: u64,
     /// The bytes before the line that was returned last.
     piece: Vec<u8>,

@@ -125,7 +125,7 @@ struct CurrentFile {
     identity: (u64, u64),
     bytes: u64,
     first_sequence: Option<u64>,
-    /// Where its last line starts.
+    /// The offset of its last line.
     last_line: Option<u64>,
 }
 

@@ -195,7 +195,7 @@ pub struct AuditRecord {
     /// Removals.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "short_list")]
     pub removed: Vec<String>,
-    /// What is left of the removals, such as the rest of a narrowed grant.
+    /// The rest of the grants that were narrowed.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "short_list")]
     pub remaining: Vec<String>,
     /// More, for people.

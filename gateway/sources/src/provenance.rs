@@ -1,4 +1,4 @@
-//! What a component says about its origin: the tools that built it, its source, and its software bill of materials.
+//! The origin of a component, as it claims: the tools that built it, its source, and its software bill of materials.
 //!
 //! The sections that the WebAssembly tool conventions and `wasm-tools metadata add` define, the older
 //! `registry-metadata`, and `.dep-v0` of cargo-auditable. None of it is verified: it comes from the author, or from
@@ -30,7 +30,7 @@ const MAX_AUDITABLE_BYTES: u64 = 8 * 1024 * 1024;
 /// The maximum number of entries of each kind. Further ones are left out.
 const MAX_ENTRIES: usize = 10_000;
 
-/// What a component says about its origin. All texts are foreign.
+/// The origin of a component, as it claims. All texts are foreign.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Provenance {
     /// Fields such as `source` and `licenses`, with their values.

@@ -241,7 +241,7 @@ impl<'a> PluginReport<'a> {
     }
 }
 
-/// What the component says about its origin.
+/// The origin that the component claims.
 fn provenance_document(provenance: &Provenance) -> Value {
     let Provenance { fields, producers, packages } = provenance;
     let fields = fields.iter().map(|(name, value)| json!({ "name": name, "value": value }));

@@ -21,7 +21,7 @@ impl PluginConfig {
         self.added_to(before, |dir, _| dir.described())
     }
 
-    /// What is left of the grants in `before` that were narrowed, such as `dirs … (ro)` of `dirs … (rw)`.
+    /// The rest of the grants in `before` that were narrowed, such as `dirs … (ro)` of `dirs … (rw)`.
     #[must_use]
     pub fn narrowed_grants(&self, before: &Self) -> Vec<String> {
         let all = |config: &Self| config.allow.added_to(&Grants::default(), |dir, _| dir.described());

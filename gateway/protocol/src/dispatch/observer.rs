@@ -59,7 +59,7 @@ pub trait Observer: fmt::Debug + Send + Sync {
     fn authentication_failed(&self, _address: IpAddr, _reason: &'static str) {}
 }
 
-/// Whether an observer lets a call run. The order is that of several observers: the last one decides.
+/// The answer of an observer to a call that is about to run. Of the answers of several observers, the greatest counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CallAdmission {
     /// It may run.
@@ -90,7 +90,7 @@ pub struct RefusedName<'a> {
     pub name: &'a str,
 }
 
-/// What a call passes to its plugin.
+/// The input of a call.
 #[derive(Debug, Clone, Copy)]
 pub enum CallInput<'a> {
     /// The arguments of a tool: the text of an object.

@@ -63,7 +63,7 @@ pub(super) fn page(shown: &PluginReport<'_>) -> String {
     page
 }
 
-/// What a component says about its origin.
+/// The origin that a component claims.
 fn origin(provenance: &Provenance) -> Vec<String> {
     let fields = provenance.fields.iter().map(|(name, value)| line(name, &inline(value)));
     let producers = provenance

@@ -1,4 +1,4 @@
-//! What a component offers and asks for, to compare two versions of it.
+//! The items and permissions of a component, to compare two versions of it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::cli::configuration;
 use crate::cli::remote_plugins::RemotePlugin;
 use crate::supervisor::{Supervisor, SupervisorOptions};
 
-/// What a component offers and asks for. Each map has a text for each name, which differs if the item differs.
+/// The items and permissions of a component. Each map has a text for each name, which differs if the item differs.
 #[derive(Debug, Default)]
 pub(super) struct ComponentSummary {
     version: String,
