@@ -7,7 +7,7 @@
 //! - [`fetcher`]: the entry, from an address to an entry of the lock file.
 //! - [`lock_update`]: writes the lock file.
 //! - [`provenance`]: what a component says about its origin.
-//! - [`publish`]: publishes a component.
+//! - [`mod@publish`]: publishes a component.
 //! - [`store`]: the downloaded components.
 //! - `source_client`: requests with limits on size, time and redirects.
 //! - `registry`: requests to OCI registries, and logging in to them.
