@@ -63,8 +63,8 @@ impl AuditStartError {
             Self::File(AuditFileError::InvalidEnd(_)) => {
                 "run `moongate audit verify`, keep the files as evidence, and move them away to begin a new log"
             }
-            Self::File(AuditFileError::Locked(_)) => {
-                "end the other process, or set another `file` in `[audit]`"
+            Self::File(AuditFileError::Locked { .. }) => {
+                "end or resume the other process, or set another `file` in `[audit]`"
             }
             Self::Key(AuditKeyError::Io { .. }) | Self::File(AuditFileError::Io { .. }) => {
                 "check `file` and `key` in `[audit]`, and that the directory exists"
