@@ -25,11 +25,12 @@ mod arguments;
 mod call_record;
 mod observer_set;
 mod refusals;
+mod counted_records;
 
 pub use observer_set::ObserverSet;
 
 use arguments::{ArgumentsRecorder, InputHash};
-use refusals::RefusalRecords;
+use counted_records::CountedRecords;
 
 /// The time limit at shutdown for the last records.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -88,7 +89,7 @@ pub fn audit_files(config: &AuditConfig) -> AuditFiles {
 pub struct Auditor {
     log: AuditLog,
     arguments: ArgumentsRecorder,
-    refusals: RefusalRecords,
+    counted: CountedRecords,
     is_closed: AtomicBool,
 }
 
@@ -120,7 +121,7 @@ impl Auditor {
         };
         let log = AuditLog::open(audit_files(audit), key, when_full)?;
         let auditor = Self {
-            refusals: RefusalRecords::new(log.clone()),
+            counted: CountedRecords::new(log.clone()),
             arguments: ArgumentsRecorder::new(audit),
             is_closed: AtomicBool::new(false),
             log,
@@ -146,7 +147,7 @@ impl Auditor {
 
     /// Records that credentials were missing or not accepted at the admin listener.
     pub fn admin_refused(&self, address: IpAddr, reason: &'static str) {
-        self.refusals.record_authentication(AuditEvent::Admin, address, reason);
+        self.counted.record_authentication(AuditEvent::Admin, address, reason);
     }
 
     /// Records that the gateway stops, and writes everything.
@@ -159,7 +160,7 @@ impl Auditor {
         if self.is_closed.swap(true, Ordering::Relaxed) {
             return;
         }
-        self.refusals.flush();
+        self.counted.flush();
         self.log.record_change(&AuditRecord::new(AuditEvent::GatewayStop, AuditOutcome::Allowed));
         self.log.stop(STOP_TIMEOUT);
     }
@@ -187,7 +188,7 @@ impl Observer for Auditor {
         let record = call_record::of_call(call, &self.arguments);
         match call.took {
             Some(_) => self.log.record_admitted(&call.context.caller, &record),
-            None => self.refusals.record_call(record),
+            None => self.counted.record_by_principal(record),
         }
     }
 
@@ -206,11 +207,18 @@ impl Observer for Auditor {
     }
 
     fn name_refused(&self, refused: &RefusedName<'_>) {
-        self.refusals.record_call(call_record::of_refused_name(refused));
+        self.counted.record_by_principal(call_record::of_refused_name(refused));
     }
 
     fn authentication_failed(&self, address: IpAddr, reason: &'static str) {
-        self.refusals.record_authentication(AuditEvent::Authentication, address, reason);
+        self.counted.record_authentication(AuditEvent::Authentication, address, reason);
+    }
+
+    fn request_refused(&self, caller: &Caller, why: RefusedRequest) {
+        let mut record = AuditRecord::new(AuditEvent::Request, AuditOutcome::Denied);
+        record.reason = Some(why.as_str());
+        record.principal = Some(call_record::principal(caller));
+        self.counted.record_caused_by(caller, record);
     }
 }
 
@@ -223,7 +231,8 @@ impl SupervisorObserver for Auditor {
                     ReloadCause::Signal => "reload_signal",
                     ReloadCause::Admin => "reload_request",
                 });
-                record
+                // Without a token, every local user can cause them.
+                return self.counted.record_for_all(record);
             }
             SupervisorChange::ConfigurationApplied { digest, lines, needs_restart } => {
                 let mut record = AuditRecord::new(AuditEvent::Configuration, AuditOutcome::Allowed);

@@ -1,31 +1,40 @@
-//! Refused calls and failed authentication: callers can cause any number of them, which mustn't fill the log.
+//! Events that callers can cause any number of times, such as refused calls and failed authentication, and that mustn't
+//! fill the log.
 //!
-//! The first of a kind is recorded at once, and later ones once a second, with their number.
+//! The first of a kind is recorded at once. Later ones are counted, and recorded after a second, two, four, and so on up
+//! to a minute, until there was none for a minute.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use moongate_audit::{AuditEvent, AuditLog, AuditOutcome, AuditPrincipal, AuditRecord, PrincipalKind};
+use moongate_audit::{AuditEvent, AuditLog, AuditOutcome, AuditPrincipal, AuditRecord};
+use moongate_model::caller::Caller;
 use tokio::runtime::Handle;
+use tokio::time::Instant;
 
-/// The interval between records of the same kind.
-const INTERVAL: Duration = Duration::from_secs(1);
+use super::call_record;
+
+/// The shortest interval between records of the same kind. Each one is twice as long as the one before.
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The longest interval, and the time without an event after which a kind is forgotten.
+const MAX_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The maximum number of kinds that are counted by caller. Above it, the callers of a kind are counted together.
 const MAX_KINDS: usize = 1024;
 
-/// Counts refusals by kind. Clones share the counters.
+/// Counts events by kind. Clones share the counters.
 #[derive(Debug, Clone)]
-pub(super) struct RefusalRecords {
+pub(super) struct CountedRecords {
     log: AuditLog,
-    waiting: Arc<Mutex<HashMap<RefusalKind, WaitingRefusals>>>,
+    kinds: Arc<Mutex<HashMap<EventKind, CountedEvent>>>,
 }
 
-/// Refusals of one kind are counted together.
+/// Events of one kind are counted together.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct RefusalKind {
+struct EventKind {
     event: AuditEvent,
     outcome: AuditOutcome,
     reason: Option<&'static str>,
@@ -33,98 +42,136 @@ struct RefusalKind {
     caller: Option<AuditPrincipal>,
 }
 
-/// The refusals of a kind since its last record.
+/// The events of a kind.
 #[derive(Debug)]
-struct WaitingRefusals {
+struct CountedEvent {
+    /// Those since the last record.
     count: u64,
+    /// The record of the last one.
     last: AuditRecord,
+    happened: Instant,
+    /// The earliest time of the next record.
+    next: Instant,
+    interval: Duration,
 }
 
-impl RefusalRecords {
+impl CountedRecords {
     pub(super) fn new(log: AuditLog) -> Self {
-        Self { log, waiting: Arc::default() }
+        Self { log, kinds: Arc::default() }
     }
 
-    /// Records a refused call.
-    pub(super) fn record_call(&self, record: AuditRecord) {
+    /// Records an event that its principal has caused.
+    pub(super) fn record_by_principal(&self, record: AuditRecord) {
         let caller = record.principal.clone();
         self.record(caller, record);
+    }
+
+    /// Records an event. Callers without credentials are counted together.
+    pub(super) fn record_caused_by(&self, caller: &Caller, record: AuditRecord) {
+        match caller {
+            Caller::Address(_) => self.record(None, record),
+            Caller::Local
+            | Caller::Named(_)
+            | Caller::Subject(_)
+            | Caller::Certificate(_)
+            | Caller::User(_) => self.record_by_principal(record),
+        }
+    }
+
+    /// Records an event of any caller.
+    pub(super) fn record_for_all(&self, record: AuditRecord) {
+        self.record(None, record);
     }
 
     /// Records failed authentication. Addresses are counted together.
     pub(super) fn record_authentication(&self, event: AuditEvent, address: IpAddr, reason: &'static str) {
         let mut record = AuditRecord::new(event, AuditOutcome::Denied);
         record.reason = Some(reason);
-        record.principal = Some(AuditPrincipal {
-            kind: PrincipalKind::Anonymous,
-            name: None,
-            issuer: None,
-            subject: None,
-            address: Some(address.to_string()),
-        });
+        record.principal = Some(call_record::principal(&Caller::Address(address)));
         self.record(None, record);
     }
 
     fn record(&self, caller: Option<AuditPrincipal>, mut record: AuditRecord) {
         let mut kind =
-            RefusalKind { event: record.event, outcome: record.outcome, reason: record.reason, caller };
-        let mut waiting = self.waiting();
-        if kind.caller.is_some() && waiting.len() >= MAX_KINDS && !waiting.contains_key(&kind) {
+            EventKind { event: record.event, outcome: record.outcome, reason: record.reason, caller };
+        let mut kinds = self.kinds();
+        if kind.caller.is_some() && kinds.len() >= MAX_KINDS && !kinds.contains_key(&kind) {
             kind.caller = None;
             // It counts for several callers.
             (record.principal, record.client, record.session, record.trace_id) = (None, None, None, None);
         }
-        if let Some(refusals) = waiting.get_mut(&kind) {
-            refusals.count += 1;
-            refusals.last = record;
+        let now = Instant::now();
+        if let Some(counted) = kinds.get_mut(&kind) {
+            counted.count += 1;
+            counted.happened = now;
+            counted.last = record;
+            counted.last.client = None; // the first record has it
+            if now >= counted.next {
+                self.write_counted(counted, now);
+            }
             return;
         }
         self.write(&mut record, 1);
         // Without a runtime, the gateway has stopped or not started.
         if let Ok(runtime) = Handle::try_current() {
-            let is_first = waiting.is_empty();
-            waiting.insert(kind, WaitingRefusals { count: 0, last: record });
+            let is_first = kinds.is_empty();
+            let (next, interval) = (now + MIN_INTERVAL, MIN_INTERVAL);
+            kinds.insert(kind, CountedEvent { count: 0, last: record, happened: now, next, interval });
             if is_first {
-                runtime.spawn(self.clone().write_each_interval());
+                runtime.spawn(self.clone().write_when_due());
             }
         }
     }
 
-    /// Records what waits once per interval, as long as there is something.
-    async fn write_each_interval(self) {
+    /// Records what is due, once a second, and forgets kinds, as long as there are any.
+    async fn write_when_due(self) {
         loop {
-            tokio::time::sleep(INTERVAL).await;
-            let mut waiting = self.waiting();
-            waiting.retain(|_, refusals| {
-                let is_needed = refusals.count > 0;
-                self.write_waiting(refusals);
-                is_needed
+            tokio::time::sleep(MIN_INTERVAL).await;
+            let mut kinds = self.kinds();
+            let now = Instant::now();
+            // With many kinds, the names of callers are worth more than long intervals.
+            let kept_for = if kinds.len() > MAX_KINDS / 2 { MIN_INTERVAL } else { MAX_INTERVAL };
+            kinds.retain(|_, counted| {
+                if counted.count > 0 && now >= counted.next {
+                    self.write_counted(counted, now);
+                }
+                counted.count > 0 || now - counted.happened < kept_for
             });
-            if waiting.is_empty() {
+            if kinds.is_empty() {
                 return;
             }
         }
     }
 
-    /// Records what waits.
+    /// Records what was counted.
     pub(super) fn flush(&self) {
-        self.waiting().values_mut().for_each(|refusals| self.write_waiting(refusals));
+        let now = Instant::now();
+        self.kinds().values_mut().for_each(|counted| self.write_counted(counted, now));
     }
 
-    fn write_waiting(&self, refusals: &mut WaitingRefusals) {
-        let count = std::mem::take(&mut refusals.count);
+    fn write_counted(&self, counted: &mut CountedEvent, now: Instant) {
+        let count = std::mem::take(&mut counted.count);
         if count > 0 {
-            self.write(&mut refusals.last, count);
+            self.write(&mut counted.last, count);
+            counted.interval = (2 * counted.interval).min(MAX_INTERVAL);
+            counted.next = now + counted.interval;
         }
     }
 
     fn write(&self, record: &mut AuditRecord, count: u64) {
         record.count = Some(count);
-        self.log.record_refusal(record);
+        match record.outcome {
+            AuditOutcome::Allowed => self.log.record_change(record),
+            AuditOutcome::Denied
+            | AuditOutcome::Limited
+            | AuditOutcome::Failed
+            | AuditOutcome::Cancelled
+            | AuditOutcome::TimedOut => self.log.record_refusal(record),
+        }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, HashMap<RefusalKind, WaitingRefusals>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn kinds(&self) -> MutexGuard<'_, HashMap<EventKind, CountedEvent>> {
+        self.kinds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -132,7 +179,7 @@ impl RefusalRecords {
 mod tests {
     use std::fs;
 
-    use moongate_audit::{AuditFiles, AuditKey, WhenFull};
+    use moongate_audit::{AuditFiles, AuditKey, PrincipalKind, WhenFull};
     use tempfile::TempDir;
 
     use super::*;
@@ -147,13 +194,13 @@ mod tests {
     }
 
     /// The counts of the records after `act`, by caller.
-    async fn counts(act: impl AsyncFnOnce(&RefusalRecords)) -> Vec<(String, u64)> {
+    async fn counts(act: impl AsyncFnOnce(&CountedRecords)) -> Vec<(String, u64)> {
         let directory = TempDir::new().unwrap();
         let path = directory.path().join("audit.jsonl");
         let files = AuditFiles { path: path.clone(), max_bytes: 1 << 30, keep: 1 };
         let key = AuditKey::new(&"k".repeat(32)).unwrap();
         let log = AuditLog::open(files, key, WhenFull::Refuse).unwrap();
-        let refusals = RefusalRecords::new(log.clone());
+        let refusals = CountedRecords::new(log.clone());
         act(&refusals).await;
         log.stop(Duration::from_secs(60));
         let text = fs::read_to_string(&path).unwrap();
@@ -165,37 +212,70 @@ mod tests {
         text.lines().map(read).map(count).collect()
     }
 
+    /// The counts of a caller's records.
+    fn of(counts: &[(String, u64)], caller: &str) -> Vec<u64> {
+        counts.iter().filter(|(name, _)| name == caller).map(|(_, count)| *count).collect()
+    }
+
     #[tokio::test(start_paused = true)]
-    async fn a_flood_of_refusals_is_one_record_a_second_for_each_caller() {
+    async fn a_flood_of_refusals_is_one_record_a_minute_for_each_caller() {
         let counts = counts(async |refusals| {
-            for _ in 0..3 {
-                for _ in 0..1000 {
-                    refusals.record_call(refusal("ann"));
+            for second in 0..10 * 60 {
+                for _ in 0..10 {
+                    refusals.record_by_principal(refusal("ann"));
                 }
-                refusals.record_call(refusal("bob"));
-                tokio::time::sleep(INTERVAL).await;
+                if second == 300 {
+                    refusals.record_by_principal(refusal("bob"));
+                }
+                tokio::time::sleep(MIN_INTERVAL).await;
             }
-            tokio::time::sleep(3 * INTERVAL).await;
-            refusals.record_call(refusal("ann"));
-            assert_eq!(refusals.waiting().len(), 1, "earlier ones are forgotten");
+            refusals.flush();
         })
         .await;
-        let of = |caller: &str| -> Vec<u64> {
-            counts.iter().filter(|(name, _)| name == caller).map(|(_, count)| *count).collect()
-        };
-        let (ann, bob) = (of("ann"), of("bob"));
+        let ann = of(&counts, "ann");
         assert_eq!(ann.first(), Some(&1));
-        assert!(ann.len() <= 6 && ann.iter().sum::<u64>() == 3001, "{ann:?}");
-        assert!(bob.len() <= 4 && bob.iter().sum::<u64>() == 3, "{bob:?}");
+        assert!(ann.len() <= 7 + 10 && ann.iter().sum::<u64>() == 6000, "{ann:?}");
+        assert_eq!(of(&counts, "bob"), [1]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pauses_between_refusals_make_no_more_records() {
+        for pause in [1, 2, 5, 20, 59, 61] {
+            let counts = counts(async |refusals| {
+                for _ in 0..3600 / pause {
+                    refusals.record_by_principal(refusal("ann"));
+                    tokio::time::sleep(Duration::from_secs(pause)).await;
+                }
+                refusals.flush();
+            })
+            .await;
+            let ann = of(&counts, "ann");
+            assert!(ann.len() <= 60 + 7, "{pause} s: {ann:?}");
+            assert_eq!(ann.iter().sum::<u64>(), 3600 / pause);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn kinds_are_forgotten_after_a_minute() {
+        let counts = counts(async |refusals| {
+            for _ in 0..2 {
+                refusals.record_by_principal(refusal("ann"));
+                refusals.record_by_principal(refusal("ann"));
+                tokio::time::sleep(MAX_INTERVAL + 2 * MIN_INTERVAL).await;
+                assert!(refusals.kinds().is_empty());
+            }
+        })
+        .await;
+        assert_eq!(of(&counts, "ann"), [1; 4]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn many_callers_are_counted_together() {
         let counts = counts(async |refusals| {
             for caller in 0..2 * MAX_KINDS {
-                refusals.record_call(refusal(&caller.to_string()));
+                refusals.record_by_principal(refusal(&caller.to_string()));
             }
-            assert!(refusals.waiting().len() <= MAX_KINDS + 1);
+            assert!(refusals.kinds().len() <= MAX_KINDS + 1);
             refusals.flush();
         })
         .await;
