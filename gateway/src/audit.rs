@@ -15,7 +15,9 @@ use moongate_audit::{
 use moongate_config::{AuditConfig, AuditWhenFull, Config};
 use moongate_model::caller::Caller;
 use moongate_model::names::{Digest, PluginId};
-use moongate_protocol::dispatch::{CallAdmission, CallEnd, InputHasher, Observer, RefusedName, RequestEnd};
+use moongate_protocol::dispatch::{
+    CallAdmission, CallEnd, InputHasher, Observer, RefusedName, RefusedRequest, RequestEnd,
+};
 
 use crate::supervisor::control::ReloadCause;
 use crate::supervisor::observer::{SupervisorChange, SupervisorObserver};
@@ -23,9 +25,8 @@ use crate::supervisor::status::PendingChange;
 
 mod arguments;
 mod call_record;
-mod observer_set;
-mod refusals;
 mod counted_records;
+mod observer_set;
 
 pub use observer_set::ObserverSet;
 
@@ -145,7 +146,8 @@ impl Auditor {
         self.log.status()
     }
 
-    /// Records that credentials were missing or not accepted at the admin listener.
+    /// Records that credentials were missing or not accepted at the admin listener, or that a web page sent a request
+    /// there.
     pub fn admin_refused(&self, address: IpAddr, reason: &'static str) {
         self.counted.record_authentication(AuditEvent::Admin, address, reason);
     }

@@ -19,6 +19,7 @@ use moongate_auth::{Authenticated, Authenticator};
 use moongate_config::{HttpConfig, parse_host};
 use moongate_model::caller::Caller;
 use moongate_model::names::Principal;
+use moongate_protocol::dispatch::RefusedRequest;
 use moongate_protocol::server::{
     Header, Headers, HttpAnswer, HttpGet, HttpPost, HttpReply, MAX_INLINE_BYTES, RequestBodyMemory, Server,
     SseEvent,
@@ -107,7 +108,12 @@ impl Endpoint {
     ) -> Response {
         let answered = match self.origins.check(head) {
             Ok(()) => answer.await,
-            Err(rejection) => Err(rejection),
+            Err(rejection) => {
+                let why =
+                    if rejection == Rejection::Host { RefusedRequest::Host } else { RefusedRequest::Origin };
+                self.server.request_refused(&Caller::Address(self.address(head)), why);
+                Err(rejection)
+            }
         };
         let mut response = answered.unwrap_or_else(|rejection| self.refuse(head, rejection));
         self.origins.add_cors_headers(&head.headers, &mut response);
@@ -258,7 +264,7 @@ impl Endpoint {
                     MessageBody::TooLarge(outline) => {
                         let rejection = Rejection::BodyTooLarge(self.max_body);
                         let why = rejection.message();
-                        let error = self.server.refuse_post(&principal, &headers, outline, &why);
+                        let error = self.server.refuse_post(&caller, &headers, outline, &why);
                         return Ok(self.reject(head, rejection, error, &tap));
                     }
                 };
@@ -304,7 +310,7 @@ impl Endpoint {
                 })
             }
             Method::DELETE => {
-                let reply = self.server.delete(&principal, &headers);
+                let reply = self.server.delete(&caller, &headers);
                 Ok(self.respond(reply, ResponseFormat::Json, &tap))
             }
             _ => Err(Rejection::Method(ALLOWED_METHODS)),

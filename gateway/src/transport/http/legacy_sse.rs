@@ -90,7 +90,7 @@ impl Endpoint {
             MessageBody::TooLarge(outline) => {
                 let rejection = Rejection::BodyTooLarge(self.max_body);
                 let why = rejection.message();
-                let error = self.server.refuse_legacy_message(&principal, id, outline, &why);
+                let error = self.server.refuse_legacy_message(&caller, id, outline, &why);
                 return Ok(self.reject(head, rejection, error, &tap));
             }
         };
