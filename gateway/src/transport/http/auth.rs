@@ -163,6 +163,18 @@ impl RequestAuthenticator {
             Method::GET | Method::HEAD => {
                 let mut response = Response::new(Body::from(document.to_owned()));
                 response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    /// The access token of a request.
+    pub(super) fn issued_token(&self, headers: &HeaderMap, peer: IpAddr) -> Option<IssuedToken> {
+        let token = headers.get(AUTHORIZATION).and_then(|value| bearer(value.as_bytes()))?;
+        Some(IssuedToken { authenticator: Arc::clone(&self.authenticator), token: token.into(), peer })
+    }
+
+    /// Reports whether the token of a request has to be verified first.
+    pub(super) fn is_unknown(&self, headers: &HeaderMap) -> bool {
+        let token = headers.get(AUTHORIZATION).and_then(|value| bearer(value.as_bytes()));
+        token.is_some_and(|token| !self.authenticator.is_known(token))
+    }
+
                 Ok(response)
             }
             _ => Err(Rejection::Method(METADATA_METHODS)),

@@ -24,7 +24,7 @@ use moongate_protocol::server::{
     Header, Headers, HttpAnswer, HttpGet, HttpPost, HttpReply, MAX_INLINE_BYTES, RequestBodyMemory, Server,
     SseEvent,
 };
-use moongate_system::background;
+use moongate_system::background::{self, WorkOwner, move_to_background};
 use tokio::time::Instant;
 
 use crate::metrics::Metrics;
@@ -168,6 +168,11 @@ impl Endpoint {
     pub(super) async fn caller(&self, head: &request::Parts) -> Result<RequestCaller, Rejection> {
         let address = self.address(head);
         let identity = head.extensions.get();
+        if self.failed_tokens.is_exceeded(address) && self.authenticator.is_unknown(&head.headers) {
+            // Verifying a signature takes up to a millisecond. Others at this address can have valid tokens.
+            let peer = Caller::from_address(address);
+            move_to_background(WorkOwner { plugin: None, caller: Some(&peer) }).await;
+        }
         let authenticated = self.authenticator.authenticate(&head.headers, address, identity).await;
         if let Err(rejection) = &authenticated {
             self.server.authentication_failed(address, rejection.reason());
