@@ -190,7 +190,29 @@ impl Endpoint {
             handle.authenticate(&caller)?;
         }
         let in_progress = self.load.begin(&caller).await;
-        Ok(RequestCaller { caller, validity: TokenValidity { expires_at, revocation }, in_progress })
+        Ok(RequestCaller {
+            caller,
+            validity: TokenValidity { expires_at, revocation, of_issuer: None },
+            in_progress,
+        })
+    }
+
+    /// The validity of the token of a stream, which its issuer can revoke.
+    pub(super) fn of_stream(
+        &self,
+        validity: TokenValidity,
+        head: &request::Parts,
+        caller: &Caller,
+    ) -> TokenValidity {
+        let of_issuer = match caller {
+            Caller::Subject(_) => self.authenticator.issued_token(&head.headers, self.address(head)),
+            Caller::Local
+            | Caller::Named(_)
+            | Caller::Certificate(_)
+            | Caller::User(_)
+            | Caller::Address(_) => None,
+        };
+        TokenValidity { of_issuer, ..validity }
     }
 
     /// The client's address.
@@ -298,7 +320,8 @@ impl Endpoint {
                     HttpAnswer::Whole(reply) => self.respond(reply, format, &tap),
                     HttpAnswer::Events(events) => {
                         let slot = StreamConnection::new(events.lifetime(), handle, active);
-                        let events = tap.traced(events).ending_with(validity.ended());
+                        let end = self.of_stream(validity, head, &caller).ended();
+                        let events = tap.traced(events).ending_with(end);
                         sse::respond(events, slot, self.keep_alive)
                     }
                 })
@@ -309,7 +332,8 @@ impl Endpoint {
                     HttpAnswer::Whole(reply) => self.respond(reply, ResponseFormat::Json, &tap),
                     HttpAnswer::Events(events) => {
                         let slot = StreamConnection::new(events.lifetime(), head.extensions.get(), None);
-                        let events = tap.traced(events).ending_with(validity.ended());
+                        let end = self.of_stream(validity, head, &caller).ended();
+                        let events = tap.traced(events).ending_with(end);
                         sse::respond(events, slot, self.keep_alive)
                     }
                 })
