@@ -555,12 +555,12 @@ fn a_chain_survives_rotation_and_kills_of_several_gateways() {
 fn verify_checks_more_files_than_descriptors() {
     let workspace = Workspace::new(&ZOO.replace("[audit]", "[audit]\nmax_size = \"4KiB\"\nkeep = 1000"));
     let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
-    for _ in 0..600 {
-        stdio.call("zoo_echo", json!({ "text": "a" }));
-    }
+    // How many records fit in a file depends on the speed of the disk.
+    wait_until("there are many files", || {
+        (0..20).for_each(|_| drop(stdio.call("zoo_echo", json!({ "text": "a" }))));
+        fs::read_dir(workspace.path()).unwrap().count() > 80
+    });
     stdio.finish();
-    let files = fs::read_dir(workspace.path()).unwrap().count();
-    assert!(files > 64, "{files}");
     let plain = workspace.command(&["audit", "verify"]);
     let mut limited = Command::new("sh");
     limited.args(["-c", "ulimit -n 64; exec \"$@\"", "sh"]).arg(plain.get_program()).args(plain.get_args());
