@@ -136,7 +136,7 @@ fn connections_have_room_in_memory() {
     );
     let http = Http::start(&workspace);
     http.wait_for_log("`max_connections` in `[http]` is more than have room in memory");
-    http.wait_for_log("most=128");
+    http.wait_for_log("most=256");
 }
 
 #[test]
