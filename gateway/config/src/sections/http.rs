@@ -56,7 +56,7 @@ pub struct HttpConfig {
     pub legacy_sse: bool,
     /// True if WebSockets are supported.
     pub websocket: bool,
-    /// The number of open connections. `None` means as many as the system's limit on open files allows.
+    /// The number of open connections. `None` means as many as the limit on open files and the memory allow.
     pub max_connections: Option<u32>,
     /// Proxies whose `X-Forwarded-For` names the client.
     pub trusted_proxies: Vec<IpNet>,
