@@ -1,3 +1,5 @@
+//! The search with found, missing and panicking plugins, and with a file system that does not respond.
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
