@@ -48,8 +48,8 @@ pub struct AdminContext {
     pub metrics: Box<dyn Fn(MetricsFormat) -> String + Send + Sync>,
     /// Counts a request that was refused for this reason.
     pub refused: Box<dyn Fn(&'static str) + Send + Sync>,
-    /// Records that a peer's credentials were missing or not accepted.
-    pub authentication_failed: Box<dyn Fn(IpAddr, &'static str) + Send + Sync>,
+    /// Records that a peer's credentials were missing or not accepted, or that its request came from a web page.
+    pub peer_refused: Box<dyn Fn(IpAddr, &'static str) + Send + Sync>,
     /// Cancelled when every plugin has been loaded or has failed.
     pub loaded: CancellationToken,
     /// Cancelled as soon as new requests are rejected.

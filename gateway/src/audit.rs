@@ -15,7 +15,9 @@ use moongate_audit::{
 use moongate_config::{AuditConfig, AuditWhenFull, Config};
 use moongate_model::caller::Caller;
 use moongate_model::names::{Digest, PluginId};
-use moongate_protocol::dispatch::{CallAdmission, CallEnd, InputHasher, Observer, RefusedName, RequestEnd};
+use moongate_protocol::dispatch::{
+    CallAdmission, CallEnd, InputHasher, Observer, RefusedName, RefusedRequest, RequestEnd,
+};
 
 use crate::supervisor::control::ReloadCause;
 use crate::supervisor::observer::{SupervisorChange, SupervisorObserver};
@@ -23,13 +25,13 @@ use crate::supervisor::status::PendingChange;
 
 mod arguments;
 mod call_record;
+mod counted_records;
 mod observer_set;
-mod refusals;
 
 pub use observer_set::ObserverSet;
 
 use arguments::{ArgumentsRecorder, InputHash};
-use refusals::RefusalRecords;
+use counted_records::CountedRecords;
 
 /// The time limit at shutdown for the last records.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -63,8 +65,8 @@ impl AuditStartError {
             Self::File(AuditFileError::InvalidEnd(_)) => {
                 "run `moongate audit verify`, keep the files as evidence, and move them away to begin a new log"
             }
-            Self::File(AuditFileError::Locked(_)) => {
-                "end the other process, or set another `file` in `[audit]`"
+            Self::File(AuditFileError::Locked { .. }) => {
+                "end or resume the other process, or set another `file` in `[audit]`"
             }
             Self::Key(AuditKeyError::Io { .. }) | Self::File(AuditFileError::Io { .. }) => {
                 "check `file` and `key` in `[audit]`, and that the directory exists"
@@ -88,7 +90,7 @@ pub fn audit_files(config: &AuditConfig) -> AuditFiles {
 pub struct Auditor {
     log: AuditLog,
     arguments: ArgumentsRecorder,
-    refusals: RefusalRecords,
+    counted: CountedRecords,
     is_closed: AtomicBool,
 }
 
@@ -120,7 +122,7 @@ impl Auditor {
         };
         let log = AuditLog::open(audit_files(audit), key, when_full)?;
         let auditor = Self {
-            refusals: RefusalRecords::new(log.clone()),
+            counted: CountedRecords::new(log.clone()),
             arguments: ArgumentsRecorder::new(audit),
             is_closed: AtomicBool::new(false),
             log,
@@ -144,9 +146,10 @@ impl Auditor {
         self.log.status()
     }
 
-    /// Records that credentials were missing or not accepted at the admin listener.
+    /// Records that credentials were missing or not accepted at the admin listener, or that a web page sent a request
+    /// there.
     pub fn admin_refused(&self, address: IpAddr, reason: &'static str) {
-        self.refusals.record_authentication(AuditEvent::Admin, address, reason);
+        self.counted.record_authentication(AuditEvent::Admin, address, reason);
     }
 
     /// Records that the gateway stops, and writes everything.
@@ -159,7 +162,7 @@ impl Auditor {
         if self.is_closed.swap(true, Ordering::Relaxed) {
             return;
         }
-        self.refusals.flush();
+        self.counted.flush();
         self.log.record_change(&AuditRecord::new(AuditEvent::GatewayStop, AuditOutcome::Allowed));
         self.log.stop(STOP_TIMEOUT);
     }
@@ -187,7 +190,7 @@ impl Observer for Auditor {
         let record = call_record::of_call(call, &self.arguments);
         match call.took {
             Some(_) => self.log.record_admitted(&call.context.caller, &record),
-            None => self.refusals.record_call(record),
+            None => self.counted.record_by_principal(record),
         }
     }
 
@@ -206,11 +209,18 @@ impl Observer for Auditor {
     }
 
     fn name_refused(&self, refused: &RefusedName<'_>) {
-        self.refusals.record_call(call_record::of_refused_name(refused));
+        self.counted.record_by_principal(call_record::of_refused_name(refused));
     }
 
     fn authentication_failed(&self, address: IpAddr, reason: &'static str) {
-        self.refusals.record_authentication(AuditEvent::Authentication, address, reason);
+        self.counted.record_authentication(AuditEvent::Authentication, address, reason);
+    }
+
+    fn request_refused(&self, caller: &Caller, why: RefusedRequest) {
+        let mut record = AuditRecord::new(AuditEvent::Request, AuditOutcome::Denied);
+        record.reason = Some(why.as_str());
+        record.principal = Some(call_record::principal(caller));
+        self.counted.record_caused_by(caller, record);
     }
 }
 
@@ -223,7 +233,8 @@ impl SupervisorObserver for Auditor {
                     ReloadCause::Signal => "reload_signal",
                     ReloadCause::Admin => "reload_request",
                 });
-                record
+                // Without a token, every local user can cause them.
+                return self.counted.record_for_all(record);
             }
             SupervisorChange::ConfigurationApplied { digest, lines, needs_restart } => {
                 let mut record = AuditRecord::new(AuditEvent::Configuration, AuditOutcome::Allowed);

@@ -1,4 +1,5 @@
-//! Fuzz targets for the whole path from a plugin to a client: plain functions, for seeded tests and for fuzzers.
+//! Fuzz targets for the whole path from a plugin to a client, and for WebSocket frames: plain functions, for seeded tests
+//! and for fuzzers.
 //!
 //! An arbitrary plugin serves a client of each protocol revision. The invariants: nothing panics, each message is
 //! one line of JSON without duplicate keys, and only data contains invisible characters. The caller receives every
@@ -13,6 +14,8 @@ use serde_json::Value;
 use moongate_host::fuzz;
 
 mod server;
+
+pub use crate::transport::websocket::fuzz_websocket;
 
 use server::FuzzServer;
 

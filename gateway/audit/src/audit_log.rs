@@ -6,6 +6,7 @@
 //! runs has a half of its own, so that it displaces neither changes nor calls, and they don't displace it.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -31,14 +32,31 @@ const MAX_QUEUED_RECORDS: usize = 8192;
 /// The part of the queue that a caller can fill with records that contain arguments, in bytes.
 const MAX_ARGUMENTS_BYTES: usize = MAX_QUEUED_BYTES / 4;
 
-/// The most that is written at once, in bytes.
-const MAX_BATCH_BYTES: usize = 1 << 20;
+/// The most that is written at once, in bytes. The lock is held meanwhile: a gateway that is suspended at that time stops
+/// all others that share the log.
+const MAX_BATCH_BYTES: usize = 64 << 10;
+
+/// The time after which records that the disk hasn't taken keep calls from running.
+const MAX_WRITE_TIME: Duration = Duration::from_secs(1);
 
 /// The delay after a failed attempt to write.
 const RETRY_DELAY: Duration = Duration::from_millis(500);
 
 /// The interval at which the head is logged, if it has changed.
 const HEAD_INTERVAL: Duration = Duration::from_secs(60);
+
+/// The interval at which the head is looked for on the disk before it is logged.
+const SYNC_POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The time that passes. Tests set their own.
+#[derive(Clone)]
+struct MonotonicClock(Arc<dyn Fn() -> Instant + Send + Sync>);
+
+impl fmt::Debug for MonotonicClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MonotonicClock")
+    }
+}
 
 /// The effect on calls if records can't be written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -99,6 +117,7 @@ struct SharedLog {
     key: AuditKey,
     /// The queue's bytes that callers have used with calls that ran.
     shares: Arc<CallerBudget>,
+    clock: MonotonicClock,
 }
 
 #[derive(Debug)]
@@ -115,6 +134,10 @@ struct LogState {
     head: ChainHead,
     logged_head: Option<ChainHead>,
     failure: Option<String>,
+    /// The time at which the thread took the records that it is writing.
+    writing_since: Option<Instant>,
+    /// The log says that they take long.
+    logged_delay: bool,
     is_stopping: bool,
     has_stopped: bool,
 }
@@ -143,6 +166,15 @@ impl AuditLog {
     /// # Errors
     /// A file can't be used, or the thread can't be started.
     pub fn open(files: AuditFiles, key: AuditKey, when_full: WhenFull) -> Result<Self, AuditFileError> {
+        Self::open_with_clock(files, key, when_full, MonotonicClock(Arc::new(Instant::now)))
+    }
+
+    fn open_with_clock(
+        files: AuditFiles,
+        key: AuditKey,
+        when_full: WhenFull,
+        clock: MonotonicClock,
+    ) -> Result<Self, AuditFileError> {
         let path = files.path.clone();
         let file = LogFile::open(files, key.clone())?;
         let state = LogState {
@@ -154,13 +186,15 @@ impl AuditLog {
             head: file.head(),
             logged_head: None,
             failure: None,
+            writing_since: None,
+            logged_delay: false,
             is_stopping: false,
             has_stopped: false,
         };
         let shares = CallerBudget::new(MAX_QUEUED_BYTES as u64);
         let (state, changed) = (Mutex::new(state), Condvar::new());
-        let log = Self(Arc::new(SharedLog { state, changed, when_full, key, shares }));
-        let writer = LogWriter { log: log.clone(), file, logged_failure: false };
+        let log = Self(Arc::new(SharedLog { state, changed, when_full, key, shares, clock }));
+        let writer = LogWriter { log: log.clone(), file, publishing: None, logged_failure: false };
         let spawned = thread::Builder::new().name("audit".to_owned()).spawn(|| writer.run());
         // The thread ends when the log is stopped.
         spawned.map_err(|source| AuditFileError::Io { path, source })?;
@@ -179,14 +213,27 @@ impl AuditLog {
         if self.0.when_full == WhenFull::Drop {
             return QueueRoom::Free;
         }
-        let state = self.state();
+        let mut state = self.state();
         if state.failure.is_some() || state.is_stopping {
             QueueRoom::Unavailable
+        } else if self.is_delayed(&state) {
+            if !std::mem::replace(&mut state.logged_delay, true) {
+                tracing::error!(
+                    "the disk doesn't take the records of the audit log; calls are refused until it does"
+                );
+            }
+            QueueRoom::Full
         } else if self.is_full_for(&state, caller) {
             QueueRoom::Full
         } else {
             QueueRoom::Free
         }
+    }
+
+    /// Reports whether the disk has taken too long for the records that are being written.
+    fn is_delayed(&self, state: &LogState) -> bool {
+        let is_late = |since| (self.0.clock.0)().saturating_duration_since(since) > MAX_WRITE_TIME;
+        state.writing_since.is_some_and(is_late)
     }
 
     fn is_full_for(&self, state: &LogState, caller: &Caller) -> bool {
@@ -260,7 +307,10 @@ impl AuditLog {
             dropped: state.dropped,
             logged_head: state.logged_head,
             queued: state.queue.len(),
-            failure: state.failure.clone(),
+            failure: state
+                .failure
+                .clone()
+                .or_else(|| self.is_delayed(&state).then(|| "the disk doesn't take records".to_owned())),
         }
     }
 
@@ -322,6 +372,8 @@ fn counted(members: &[u8]) -> usize {
 struct LogWriter {
     log: AuditLog,
     file: LogFile,
+    /// The head that is logged once it is on the disk.
+    publishing: Option<ChainHead>,
     logged_failure: bool,
 }
 
@@ -333,12 +385,11 @@ impl LogWriter {
                 break;
             }
             if Instant::now() >= next_publication {
-                self.publish();
-                next_publication = Instant::now() + HEAD_INTERVAL;
+                next_publication = Instant::now() + self.publish();
             }
         }
         self.file.sync();
-        self.publish();
+        self.log_head(self.file.head());
         self.log.state().has_stopped = true;
         self.log.0.changed.notify_all();
     }
@@ -349,6 +400,7 @@ impl LogWriter {
         loop {
             let batch = state.take_batch();
             if !batch.lines.is_empty() {
+                state.writing_since = Some((self.log.0.clock.0)());
                 return Some(batch);
             }
             if state.is_stopping {
@@ -370,8 +422,11 @@ impl LogWriter {
                     tracing::info!("the audit log can be written again");
                 }
                 let mut state = self.log.state();
-                state.failure = None;
+                (state.failure, state.writing_since) = (None, None);
                 state.head = self.file.head();
+                if std::mem::take(&mut state.logged_delay) {
+                    tracing::info!("the disk takes the records of the audit log again");
+                }
                 return true;
             };
             if !std::mem::replace(&mut self.logged_failure, true) {
@@ -392,6 +447,7 @@ impl LogWriter {
                 let records = (batch.lines.len() - usize::from(batch.dropped > 0)) as u64;
                 state.dropped += records;
                 state.unrecorded += records + batch.dropped;
+                state.writing_since = None;
             }
             let changed = &self.log.0.changed;
             // Not at each new record, but soon when the log is stopped.
@@ -403,11 +459,34 @@ impl LogWriter {
         }
     }
 
+    /// Logs the head, if it has changed, once it is on the disk: a head that a power failure removes would look like a
+    /// cut log. Returns the time until this is called again.
+    fn publish(&mut self) -> Duration {
+        let sync = self.file.background_sync();
+        let Some(head) = self.publishing else {
+            let head = self.file.head();
+            if head.sequence == 0 || self.log.state().logged_head == Some(head) {
+                return HEAD_INTERVAL;
+            }
+            self.publishing = Some(head);
+            self.file.begin_sync();
+            return SYNC_POLL_INTERVAL;
+        };
+        let is_synced = sync.synced().is_some_and(|synced| synced.head.sequence >= head.sequence);
+        if !is_synced && !sync.has_failed() {
+            self.file.begin_sync(); // unless one is running
+            return SYNC_POLL_INTERVAL;
+        }
+        self.publishing = None;
+        if is_synced {
+            self.log_head(head);
+        }
+        HEAD_INTERVAL
+    }
+
     /// Logs the head. If it is kept elsewhere, a cut log is detected.
-    fn publish(&mut self) {
-        let head = self.file.head();
+    fn log_head(&self, head: ChainHead) {
         if self.log.state().logged_head != Some(head) && head.sequence > 0 {
-            self.file.sync();
             self.log.state().logged_head = Some(head);
             tracing::info!(sequence = head.sequence, hash = %head.hash, "head of the audit log");
         }

@@ -14,9 +14,11 @@ use std::time::{Duration, Instant};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use rustix::fs::OFlags;
 
+use crate::background_sync::{BackgroundSync, SyncFile, SyncedPart};
 use crate::chain::{ChainHead, ChainLine, add_line, check_line, hex, line_start};
 use crate::file_end::{FileEnd, MAX_LINE_BYTES, TornEnd, line_at};
 use crate::key::AuditKey;
+use crate::lock_holder::LockHolder;
 use crate::record::{AuditEvent, AuditOutcome, AuditRecord};
 
 /// The time to wait for another gateway that is writing.
@@ -24,6 +26,13 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The interval between attempts to lock.
 const LOCK_INTERVAL: Duration = Duration::from_millis(2);
+
+/// The size of the part of a file that isn't synced yet from which it is, in bytes.
+const SYNC_STEP_BYTES: u64 = 8 << 20;
+
+/// The largest part of a file that is synced when it is renamed, in bytes. A larger one is synced before, and lines are
+/// appended meanwhile, up to twice the size of a full file.
+const MAX_UNSYNCED_BYTES: u64 = 1 << 20;
 
 /// The digits of a line's number in the name of a full file.
 const SEQUENCE_DIGITS: usize = 20;
@@ -49,8 +58,13 @@ pub enum AuditFileError {
     #[error("can't continue the audit log `{}`: its end isn't valid with this key", .0.display())]
     InvalidEnd(PathBuf),
     /// Another gateway has held the lock for long.
-    #[error("can't lock the audit log `{}`: another process holds its lock", .0.display())]
-    Locked(PathBuf),
+    #[error("can't lock the audit log `{}`: {holder} holds its lock", path.display())]
+    Locked {
+        /// The log.
+        path: PathBuf,
+        /// The other gateway.
+        holder: LockHolder,
+    },
 }
 
 /// The location and size of a log.
@@ -113,6 +127,7 @@ pub(crate) struct LogFile {
     gateway: String,
     lock_path: PathBuf,
     lock: File,
+    sync: BackgroundSync,
     current: Option<CurrentFile>,
     /// The last head that this gateway has written or read.
     head: Option<ChainHead>,
@@ -142,12 +157,18 @@ struct OwnRecords {
 impl LogFile {
     /// Opens or creates the log.
     pub(crate) fn open(files: AuditFiles, key: AuditKey) -> Result<Self, AuditFileError> {
+        Self::open_with_sync(files, key, File::sync_data)
+    }
+
+    /// The same, with another way to sync a growing file.
+    fn open_with_sync(files: AuditFiles, key: AuditKey, sync: SyncFile) -> Result<Self, AuditFileError> {
         let lock_path = with_suffix(&files.path, ".lock");
         let lock = open_private(&lock_path)?;
         let mut name = [0; 4];
         let random = SystemRandom::new().fill(&mut name);
         random.map_err(|_| io_error(&files.path, io::Error::other("no randomness")))?;
-        let mut log = Self { files, key, gateway: hex(&name), lock_path, lock, current: None, head: None };
+        let (gateway, sync) = (hex(&name), BackgroundSync::new(sync));
+        let mut log = Self { files, key, gateway, lock_path, lock, sync, current: None, head: None };
         log.append(&[])?;
         Ok(log)
     }
@@ -166,10 +187,40 @@ impl LogFile {
             (self.head, self.current) = (known, None);
         });
         let unlocked = self.lock.unlock().map_err(|error| io_error(&self.files.path, error));
+        if self.current.as_ref().is_some_and(|current| self.unsynced(current) >= self.sync_step(current)) {
+            self.begin_sync();
+        }
         result.and(unlocked)
     }
 
-    /// Writes everything to the disk.
+    /// The size of the part of a file that may not be on the disk.
+    fn unsynced(&self, current: &CurrentFile) -> u64 {
+        let synced = self.sync.synced().filter(|synced| synced.identity == current.identity);
+        current.bytes.saturating_sub(synced.map_or(0, |synced| synced.bytes))
+    }
+
+    fn is_full(&self, current: &CurrentFile) -> bool {
+        current.bytes >= self.files.max_bytes
+    }
+
+    fn sync_step(&self, current: &CurrentFile) -> u64 {
+        if self.is_full(current) { MAX_UNSYNCED_BYTES + 1 } else { SYNC_STEP_BYTES }
+    }
+
+    /// Begins to write everything to the disk, unless a sync is running.
+    pub(crate) fn begin_sync(&self) {
+        if let Some(current) = &self.current {
+            let &CurrentFile { ref file, identity, bytes, .. } = current;
+            self.sync.begin(file, SyncedPart { identity, bytes, head: self.head() });
+        }
+    }
+
+    /// The sync that runs, and the last one.
+    pub(crate) fn background_sync(&self) -> &BackgroundSync {
+        &self.sync
+    }
+
+    /// Writes everything to the disk, and waits for that.
     pub(crate) fn sync(&self) {
         if let Some(current) = &self.current
             && let Err(error) = current.file.sync_data()
@@ -188,7 +239,10 @@ impl LogFile {
                 Err(TryLockError::WouldBlock) if begun.elapsed() < LOCK_TIMEOUT => {
                     thread::sleep(LOCK_INTERVAL);
                 }
-                Err(TryLockError::WouldBlock) => return Err(AuditFileError::Locked(self.files.path.clone())),
+                Err(TryLockError::WouldBlock) => {
+                    let (path, holder) = (self.files.path.clone(), LockHolder::of(&self.lock));
+                    return Err(AuditFileError::Locked { path, holder });
+                }
                 Err(TryLockError::Error(error)) => return Err(io_error(&self.files.path, error)),
             }
         }
@@ -197,8 +251,11 @@ impl LogFile {
     fn append_locked(&mut self, records: &[Vec<u8>]) -> Result<(), AuditFileError> {
         let mut own = OwnRecords::default();
         self.catch_up(&mut own)?;
-        let is_full = self.current.as_ref().is_some_and(|current| current.bytes >= self.files.max_bytes);
-        if is_full && !records.is_empty() && !own.ends_line {
+        let is_due = self.current.as_ref().is_some_and(|current| {
+            let is_synced = self.unsynced(current) <= MAX_UNSYNCED_BYTES;
+            self.is_full(current) && (is_synced || current.bytes / 2 >= self.files.max_bytes)
+        });
+        if is_due && !records.is_empty() && !own.ends_line {
             self.rotate(&mut own)?;
         }
         if own.records.is_empty() && records.is_empty() && !own.ends_line {
@@ -357,6 +414,9 @@ impl LogFile {
         let Some(current) = &self.current else { return Ok(()) };
         let Some(first) = current.first_sequence else { return Ok(()) };
         let full = with_suffix(path, &format!(".{first:0SEQUENCE_DIGITS$}"));
+        if let Some(error) = self.sync.take_failure() {
+            return Err(io(error));
+        }
         current.file.sync_all().map_err(io)?;
         if fs::symlink_metadata(&full).is_ok() {
             return Err(io(io::Error::new(

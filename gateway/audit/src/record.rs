@@ -29,6 +29,8 @@ pub enum AuditEvent {
     PromptGet,
     /// An argument was completed.
     Completion,
+    /// A request that was refused before it reached a plugin.
+    Request,
     /// A caller that wasn't authenticated.
     Authentication,
     /// The gateway started.

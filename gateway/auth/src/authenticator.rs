@@ -92,6 +92,30 @@ pub enum TokenProblem {
 }
 
 impl TokenProblem {
+    /// Reports whether the signature of such a token is verified, and the token is refused again later.
+    fn is_lasting(self) -> bool {
+        match self {
+            Self::Signature
+            | Self::NotAnAccessToken
+            | Self::Audience
+            | Self::NoSubject
+            | Self::NoExpiry
+            | Self::Expired
+            | Self::SenderConstrained => true,
+            Self::Unknown
+            | Self::TooLong
+            | Self::Malformed
+            | Self::Algorithm
+            | Self::CriticalHeader
+            | Self::TokenType
+            | Self::Issuer
+            | Self::NoKeyId
+            | Self::UnknownKey
+            | Self::NotYetValid
+            | Self::Inactive => false,
+        }
+    }
+
     /// A word for metrics and logs.
     #[must_use]
     pub fn reason(self) -> &'static str {
@@ -239,6 +263,14 @@ impl Authenticator {
         self.access_tokens.is_some() || !self.static_tokens.is_empty() || !self.accepts_certificates
     }
 
+    /// Reports whether a token can be accepted or refused without verifying a signature.
+    #[must_use]
+    pub fn is_known(&self, token: &[u8]) -> bool {
+        let digest = Digest::of(token);
+        self.static_tokens.holder(&digest).is_some()
+            || self.access_tokens.as_ref().is_none_or(|verifier| verifier.is_known(&digest))
+    }
+
     /// Verifies a token that a client at the address `peer` sent.
     ///
     /// # Errors
@@ -288,12 +320,7 @@ impl AccessTokenVerifier {
     ) -> Result<Authenticated, AuthenticationError> {
         let verified = match self.cache.get(&digest) {
             Some(cached) => cached,
-            None => {
-                let verified = self.verify_uncached(token, digest, peer).await?;
-                verified.check_time(self.clock.now()).map_err(AuthenticationError::Refused)?;
-                self.cache.insert(digest, verified.clone());
-                verified
-            }
+            None => self.verify_and_keep(token, digest, peer).await?,
         };
         let now = self.clock.now();
         verified.check_time(now).map_err(AuthenticationError::Refused)?;
@@ -305,6 +332,34 @@ impl AccessTokenVerifier {
             valid_for: Some(verified.ends.duration_since(now).unwrap_or_default()),
             revocation: None,
         })
+    }
+
+    fn is_known(&self, digest: &Digest) -> bool {
+        self.cache.get(digest).is_some() || self.cache.problem(digest).is_some()
+    }
+
+    /// Verifies a token that isn't among those that were verified a short time ago.
+    async fn verify_and_keep(
+        &self,
+        token: &[u8],
+        digest: Digest,
+        peer: IpAddr,
+    ) -> Result<VerifiedToken, AuthenticationError> {
+        if let Some(problem) = self.cache.problem(&digest) {
+            return Err(AuthenticationError::Refused(problem));
+        }
+        let verified = self.verify_uncached(token, digest, peer).await.and_then(|verified| {
+            verified.check_time(self.clock.now()).map_err(AuthenticationError::Refused)?;
+            Ok(verified)
+        });
+        match &verified {
+            Ok(verified) => self.cache.insert(digest, verified.clone()),
+            Err(AuthenticationError::Refused(problem)) if problem.is_lasting() => {
+                self.cache.insert_refused(digest, *problem);
+            }
+            Err(_) => {}
+        }
+        verified
     }
 
     async fn verify_uncached(

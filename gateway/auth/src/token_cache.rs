@@ -1,7 +1,8 @@
 //! Tokens that were verified a short time ago, by their digest.
 //!
 //! Clients send the same token with every request. The cache keeps it for at most a minute, so that a key that the issuer
-//! withdraws, or a token that it revokes, is refused soon.
+//! withdraws, or a token that it revokes, is refused soon. Refused tokens are kept for as long, because verifying a
+//! signature takes up to a millisecond.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,6 +11,7 @@ use std::time::Duration;
 use moongate_model::names::Digest;
 use tokio::time::Instant;
 
+use crate::authenticator::TokenProblem;
 use crate::claims::VerifiedToken;
 
 /// The time for which a token is kept.
@@ -21,9 +23,21 @@ const MAX_TOKENS: usize = 4096;
 /// The maximum size of the scopes and claims of all tokens, in bytes.
 const MAX_FACTS_BYTES: usize = 16 << 20;
 
-/// Verified tokens.
+/// The maximum number of refused tokens.
+const MAX_REFUSED_TOKENS: usize = 4096;
+
+/// Verified and refused tokens.
 #[derive(Debug, Default)]
-pub(crate) struct TokenCache(Mutex<CachedTokens>);
+pub(crate) struct TokenCache {
+    verified: Mutex<CachedTokens>,
+    refused: Mutex<HashMap<Digest, RefusedToken>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct RefusedToken {
+    problem: TokenProblem,
+    verified: Instant,
+}
 
 #[derive(Debug, Default)]
 struct CachedTokens {
@@ -41,14 +55,14 @@ struct CachedToken {
 impl TokenCache {
     /// The token with this digest. The caller checks whether it has expired.
     pub(crate) fn get(&self, digest: &Digest) -> Option<VerifiedToken> {
-        let tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let tokens = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
         let cached = tokens.tokens.get(digest)?;
         (cached.verified.elapsed() < MAX_TOKEN_AGE).then(|| cached.token.clone())
     }
 
     /// Keeps a token that was just verified.
     pub(crate) fn insert(&self, digest: Digest, token: VerifiedToken) {
-        let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tokens = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
         if tokens.is_full() {
             tokens.remove_expired();
         }
@@ -59,6 +73,25 @@ impl TokenCache {
         tokens.facts_bytes += token.facts_bytes;
         let before = tokens.tokens.insert(digest, CachedToken { token, verified: Instant::now() });
         tokens.facts_bytes -= before.map_or(0, |before| before.token.facts_bytes);
+    }
+
+    /// The problem of a token that was refused a short time ago.
+    pub(crate) fn problem(&self, digest: &Digest) -> Option<TokenProblem> {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let token = refused.get(digest)?;
+        (token.verified.elapsed() < MAX_TOKEN_AGE).then_some(token.problem)
+    }
+
+    /// Keeps a token that was just refused.
+    pub(crate) fn insert_refused(&self, digest: Digest, problem: TokenProblem) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if refused.len() >= MAX_REFUSED_TOKENS {
+            refused.retain(|_, token| token.verified.elapsed() < MAX_TOKEN_AGE);
+        }
+        if refused.len() >= MAX_REFUSED_TOKENS {
+            refused.clear(); // someone sends ever other ones
+        }
+        refused.insert(digest, RefusedToken { problem, verified: Instant::now() });
     }
 }
 
@@ -108,8 +141,22 @@ mod tests {
         for number in 0..=MAX_TOKENS {
             cache.insert(Digest::of(&number.to_be_bytes()), token());
         }
-        assert!(cache.0.lock().unwrap().tokens.len() <= MAX_TOKENS);
+        assert!(cache.verified.lock().unwrap().tokens.len() <= MAX_TOKENS);
         assert!(cache.get(&Digest::of(&MAX_TOKENS.to_be_bytes())).is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn refused_tokens_are_kept_for_a_minute() {
+        let cache = TokenCache::default();
+        for number in 0..=MAX_REFUSED_TOKENS {
+            cache.insert_refused(Digest::of(&number.to_be_bytes()), TokenProblem::Signature);
+        }
+        assert!(cache.refused.lock().unwrap().len() <= MAX_REFUSED_TOKENS);
+        let digest = Digest::of(&MAX_REFUSED_TOKENS.to_be_bytes());
+        assert_eq!(cache.problem(&digest), Some(TokenProblem::Signature));
+        assert_eq!(cache.get(&digest), None);
+        tokio::time::advance(MAX_TOKEN_AGE).await;
+        assert_eq!(cache.problem(&digest), None);
     }
 
     #[tokio::test(start_paused = true)]
@@ -124,7 +171,7 @@ mod tests {
             cache.insert(digest, token); // counts once
             assert!(cache.get(&digest).is_some());
         }
-        let tokens = cache.0.lock().unwrap();
+        let tokens = cache.verified.lock().unwrap();
         assert_eq!(tokens.facts_bytes, tokens.tokens.len() * size);
         assert!(tokens.facts_bytes <= MAX_FACTS_BYTES, "{}", tokens.facts_bytes);
     }

@@ -23,7 +23,7 @@ use super::sections::gateway::{
 };
 use super::sections::http::read_http;
 use super::sections::plugin::{callers_state_in_memory, read_defaults, read_plugins};
-use super::sections::rates::read_callers;
+use super::sections::rates::{read_callers, shared_tool_rates};
 use super::sections::roles::{RoleReferences, read_roles};
 use super::sections::sources::read_sources;
 use super::sections::unix_socket::read_unix_socket;
@@ -187,6 +187,7 @@ fn read_config(file: PathBuf, text: &str, parsed: &DeTable<'_>, environment: &dy
         if read.state.is_none() {
             reader.problems.extend(callers_state_in_memory(&read.plugins));
         }
+        reader.problems.extend(shared_tool_rates(&read.http, &read.plugins));
         reader.problems.extend(protected_paths::check(&read));
         if reader.problems.iter().any(Diagnostic::is_error) {
             reader.problems.append(&mut reader.loading_problems);

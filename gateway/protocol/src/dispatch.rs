@@ -35,7 +35,7 @@ pub use arguments::Arguments;
 pub use error::DispatchError;
 pub use observer::{
     CallAdmission, CallEnd, CallInput, CallKind, CallOutcome, InputHasher, NetworkTransport, Observer,
-    RefusedName, RequestEnd,
+    RefusedName, RefusedRequest, RequestEnd,
 };
 pub(crate) use observer::{Observed, RequestSpan};
 pub use startup_wait::{StartupStages, StartupWait};

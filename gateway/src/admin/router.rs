@@ -158,18 +158,27 @@ impl AdminRouter {
                 Ok(ReadinessDetail::None)
             }
             Err(rejection) => {
-                if let Some(admin) = self.admin.get() {
-                    (admin.authentication_failed)(peer(head), rejection.reason());
-                }
+                self.record_refusal(head, rejection);
                 Err(rejection)
             }
         }
     }
 
+    /// Records a request from a peer that may not send it.
+    fn record_refusal(&self, head: &request::Parts, rejection: Rejection) {
+        if let Some(admin) = self.admin.get() {
+            (admin.peer_refused)(peer(head), rejection.reason());
+        }
+    }
+
     async fn answer(&self, head: &request::Parts, body: Body) -> Result<Response, AdminRejection> {
-        self.origins.check(head)?;
-        if !is_same_origin(self.scheme, &head.headers) {
-            return Err(Rejection::Origin.into());
+        let from_page = || !is_same_origin(self.scheme, &head.headers);
+        let checked = self.origins.check(head);
+        if let Err(rejection) =
+            checked.and_then(|()| if from_page() { Err(Rejection::Origin) } else { Ok(()) })
+        {
+            self.record_refusal(head, rejection);
+            return Err(rejection.into());
         }
         let route = AdminRoute::from_path(head.uri.path());
         let detail = self.authenticate(head, route).await?;

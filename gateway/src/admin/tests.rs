@@ -122,7 +122,7 @@ impl TestListener {
             reloader: Reloader::new(sender),
             metrics: Box::new(|format| format!("{format:?}\n")),
             refused: Box::new(|_| {}),
-            authentication_failed: Box::new(|_, _| {}),
+            peer_refused: Box::new(|_, _| {}),
             loaded: self.loaded.clone(),
             draining: self.draining.clone(),
         });

@@ -92,7 +92,7 @@ impl AdminListener {
             refused: Box::new(move |reason| {
                 refusals.request_refused(ListenerPurpose::Admin.as_str(), reason);
             }),
-            authentication_failed: Box::new(move |address, reason| {
+            peer_refused: Box::new(move |address, reason| {
                 if let Some(auditor) = &auditor {
                     auditor.admin_refused(address, reason);
                 }

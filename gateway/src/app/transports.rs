@@ -16,6 +16,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::app::{AppStartError, PassedUnixSocket};
 use crate::metrics::Metrics;
 use crate::supervisor::Supervisor;
+use crate::supervisor::memory_shares::MemoryShares;
 use crate::transport::TransportShutdown;
 use crate::transport::http::{BoundEndpoint, EndpointContext, EndpointHealth, unix_socket_connections};
 use crate::transport::stdio::fds::{Input, Output};
@@ -101,13 +102,15 @@ impl TransportContext<'_> {
         let loaded = supervisor.startup_stages().loaded.clone();
         let health = EndpointHealth { loaded, draining: self.draining.clone() };
         let socket_connections = if has_socket { unix_socket_connections(self.socket_limits()) } else { 0 };
+        let memory_connections = MemoryShares::of(self.config).http_connections;
         tokio::spawn(async move {
             let authenticator = Authenticator::start(&http, ca_file, WallClock::default()).await;
             let authenticator = Arc::new(authenticator);
             let replaced =
                 replace_tokens(tokens, Arc::clone(&authenticator), Arc::clone(&server), supervisor);
             let _replacing = AbortOnDropHandle::new(tokio::spawn(replaced));
-            let context = EndpointContext { tls, authenticator, health, socket_connections };
+            let context =
+                EndpointContext { tls, authenticator, health, socket_connections, memory_connections };
             bound.serve(server, &http, context, trace, metrics, ending).await
         })
     }

@@ -32,12 +32,15 @@ pub(super) fn of_call(call: &CallEnd<'_>, arguments: &ArgumentsRecorder) -> Audi
     record
 }
 
+/// The longest name or URI in the record of a refused call, in bytes.
+const MAX_REFUSED_NAME_BYTES: usize = 256;
+
 /// The record of a call to something that doesn't exist, or that the caller's roles hide.
 pub(super) fn of_refused_name(refused: &RefusedName<'_>) -> AuditRecord {
     let &RefusedName { context, kind, name } = refused;
     let mut record = in_context(context, kind, AuditOutcome::Denied);
     record.reason = Some("unknown");
-    let name = Some(short(name).to_owned());
+    let name = Some(name[..name.floor_char_boundary(MAX_REFUSED_NAME_BYTES)].to_owned());
     match kind {
         CallKind::Resource => record.uri = name,
         // For a completion, it can also be the text of a template.
@@ -64,7 +67,7 @@ fn in_context(context: &CallContext, kind: CallKind, outcome: AuditOutcome) -> A
     record
 }
 
-fn principal(caller: &Caller) -> AuditPrincipal {
+pub(super) fn principal(caller: &Caller) -> AuditPrincipal {
     let of = |kind| AuditPrincipal { kind, name: None, issuer: None, subject: None, address: None };
     match caller {
         Caller::Local => of(PrincipalKind::Local),

@@ -4,7 +4,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use moongate_model::caller::Caller;
-use moongate_protocol::dispatch::{CallAdmission, CallEnd, InputHasher, Observer, RefusedName, RequestEnd};
+use moongate_protocol::dispatch::{
+    CallAdmission, CallEnd, InputHasher, Observer, RefusedName, RefusedRequest, RequestEnd,
+};
 
 /// Passes everything to each observer, in this order.
 #[derive(Debug)]
@@ -43,5 +45,9 @@ impl Observer for ObserverSet {
 
     fn authentication_failed(&self, address: IpAddr, reason: &'static str) {
         self.0.iter().for_each(|observer| observer.authentication_failed(address, reason));
+    }
+
+    fn request_refused(&self, caller: &Caller, why: RefusedRequest) {
+        self.0.iter().for_each(|observer| observer.request_refused(caller, why));
     }
 }

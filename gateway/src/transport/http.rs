@@ -81,16 +81,19 @@ pub(crate) fn unix_socket_connections(limits: UnixSocketLimits) -> usize {
 }
 
 /// The maximum number of connections to the MCP endpoint: as configured, but not more than the limit on open files
-/// allows, with those to the Unix socket.
-fn max_connections(config: &HttpConfig, socket_connections: usize) -> usize {
-    let most = connections_within(reserved_files()).saturating_sub(socket_connections);
+/// allows, with those to the Unix socket, and than have room in memory.
+fn max_connections(config: &HttpConfig, socket_connections: usize, memory_connections: u64) -> usize {
+    let open_files = connections_within(reserved_files()).saturating_sub(socket_connections);
+    let in_memory = usize::try_from(memory_connections).unwrap_or(usize::MAX);
+    let most = open_files.min(in_memory);
     match config.max_connections.map(|configured| configured as usize) {
         Some(configured) if configured > most => {
-            tracing::warn!(
-                configured,
-                most,
-                "`max_connections` in `[http]` is above the limit on open files; raise `ulimit -n`"
-            );
+            let (limit, fix) = if open_files <= in_memory {
+                ("the limit on open files allows", "raise `ulimit -n`")
+            } else {
+                ("have room in memory", "raise `memory` in `[gateway]`")
+            };
+            tracing::warn!(configured, most, "`max_connections` in `[http]` is more than {limit}; {fix}");
             most
         }
         Some(configured) => configured,
@@ -109,6 +112,8 @@ pub struct EndpointContext {
     pub health: EndpointHealth,
     /// The maximum number of connections to the Unix socket, which are subtracted from those of the endpoint.
     pub socket_connections: usize,
+    /// The number of connections that have room in memory.
+    pub memory_connections: u64,
 }
 
 /// A bound address. Connections wait until [`BoundEndpoint::serve`].
@@ -149,7 +154,7 @@ impl BoundEndpoint {
         metrics: Arc<Metrics>,
         ending: TransportShutdown,
     ) -> usize {
-        let EndpointContext { tls, authenticator, health, socket_connections } = context;
+        let EndpointContext { tls, authenticator, health, socket_connections, memory_connections } = context;
         let tls =
             ListenerTls::new(tls, ListenerPurpose::Mcp).map(|tls| tls.reporting_to(Arc::clone(&server)));
         let endpoint =
@@ -173,7 +178,7 @@ impl BoundEndpoint {
         let router = router.fallback(endpoint::not_found).with_state(endpoint);
         let TransportShutdown { stop_accepting: stop, time_up: over, .. } = ending;
         let limits = ListenerLimits {
-            connections: max_connections(config, socket_connections),
+            connections: max_connections(config, socket_connections, memory_connections),
             idle: config.idle_timeout,
         };
         self.0.serve(router, tls, limits, stop, over.cancelled_owned()).await

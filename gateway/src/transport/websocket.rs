@@ -26,11 +26,15 @@ mod close;
 mod decoder;
 mod encoder;
 mod frame;
+#[cfg(any(test, feature = "fuzz"))]
+mod fuzz;
 mod pings;
 
 pub(crate) use close::{CloseReason, CloseReasonSlot};
 use decoder::{ControlFrame, FrameDecoder};
 use encoder::{FrameEncoder, MAX_FRAME_BYTES};
+#[cfg(any(test, feature = "fuzz"))]
+pub use fuzz::fuzz_websocket;
 use pings::{PingStep, PingTimer};
 
 /// The subprotocol, which clients must offer.

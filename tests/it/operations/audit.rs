@@ -239,6 +239,96 @@ fn records_refused_credentials_of_the_admin_listener() {
 }
 
 #[test]
+fn records_requests_that_can_be_attacks() {
+    let workspace = Workspace::new(
+        "[http]\nlisten = \"127.0.0.1:0\"\n[http.auth]\n\
+         tokens = [{ name = \"ann\", token = { file = \"ann\" } }, { name = \"bob\", token = { file = \"bob\" } }]\n\
+         [admin]\nlisten = \"127.0.0.1:0\"\n[audit]\n[plugins.zoo]\nsource = \"@zoo@\"\nallow.client = [\"elicitation\"]\n",
+    );
+    let token = |name: &str| format!("token-of-{name}-and-of-nobody-else");
+    let bearer = |name: &str| format!("Bearer {}", token(name));
+    for name in ["ann", "bob"] {
+        workspace.write(name, token(name));
+    }
+    let http = Http::start(&workspace);
+    let (ann, bob) = (bearer("ann"), bearer("bob"));
+    let as_ann = ("Authorization", ann.as_str());
+    let as_bob = ("Authorization", bob.as_str());
+    // The state of another caller, and a changed one.
+    let ask = |caller: (&str, &str), name: &str, state: Option<&str>| {
+        let mut message =
+            stateless_request(1, "tools/call", json!({ "name": "zoo_ask_name", "arguments": {} }));
+        message["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
+            json!({ "elicitation": {} });
+        if let Some(state) = state {
+            message["params"]["requestState"] = json!(state);
+            message["params"]["inputResponses"] =
+                json!({ "name": { "action": "accept", "content": { "name": "Ann" } } });
+        }
+        let headers = [
+            caller,
+            ("MCP-Protocol-Version", "2026-07-28"),
+            ("Mcp-Method", "tools/call"),
+            ("Mcp-Name", name),
+        ];
+        http.post(&headers, &message).json()
+    };
+    let state = ask(as_ann, "zoo_ask_name", None)["result"]["requestState"].as_str().unwrap().to_owned();
+    assert!(ask(as_bob, "zoo_ask_name", Some(&state))["error"].is_object());
+    assert!(ask(as_ann, "zoo_ask_name", Some(&state[1..]))["error"].is_object());
+    // Used twice.
+    assert_eq!(text(&ask(as_ann, "zoo_ask_name", Some(&state))), "Hello, Ann!");
+    assert!(ask(as_ann, "zoo_ask_name", Some(&state))["error"].is_object());
+    assert!(ask(as_bob, "zoo_echo", None)["error"].is_object());
+    // A session of another caller, and one that doesn't exist.
+    let session = http.open_session(&[as_ann], "2025-11-25");
+    let list = request(2, "tools/list", json!({}));
+    let revision = ("MCP-Protocol-Version", "2025-11-25");
+    for verb in ["POST", "DELETE", "GET"] {
+        for id in [session.as_str(), "0000"] {
+            let headers = [
+                as_bob,
+                revision,
+                ("Mcp-Session-Id", id),
+                ("Accept", "application/json, text/event-stream"),
+                ("Content-Type", "application/json"),
+            ];
+            let body = if verb == "POST" { list.to_string() } else { String::new() };
+            assert_eq!(http.send(verb, "/mcp", &headers, body.as_bytes()).status, 404, "{verb} {id}");
+        }
+    }
+    // Web pages.
+    for (name, value) in [("Host", "evil.example"), ("Origin", "https://evil.example")] {
+        assert_eq!(http.post(&[as_ann, (name, value)], &list).status, 403, "{name}");
+        let header = format!("{name}: {value}\r\n");
+        assert_eq!(http.admin().send("GET", "/status.json", &header, "").status, 403, "{name}");
+    }
+    let (status, log) = http.terminate();
+    assert!(status.success(), "{log}");
+    let records = records(&workspace);
+    let count = |event: &str, reason: &str, caller: &Value| -> u64 {
+        let found = records.iter().filter(|record| record["event"] == event && record["reason"] == reason);
+        let found = found.filter(|record| record["principal"] == *caller && record["outcome"] == "denied");
+        found.map(|record| record["count"].as_u64().unwrap()).sum()
+    };
+    let [ann, bob] = ["ann", "bob"].map(|name| json!({ "kind": "token", "name": name }));
+    let page = json!({ "kind": "anonymous", "address": "127.0.0.1" });
+    for (event, reason, caller, expected) in [
+        ("request", "request_state", &ann, 2),
+        ("request", "request_state", &bob, 1),
+        ("request", "header_mismatch", &bob, 1),
+        ("request", "foreign_session", &bob, 3),
+        ("request", "foreign_session", &ann, 0),
+        ("request", "host", &page, 1),
+        ("request", "origin", &page, 1),
+        ("admin", "host", &page, 1),
+        ("admin", "origin", &page, 1),
+    ] {
+        assert_eq!(count(event, reason, caller), expected, "{event} {reason} {caller}: {records:#?}");
+    }
+}
+
+#[test]
 fn records_what_roles_hide_and_live_changes_of_callers() {
     let text = |members: &str, tokens: &str| {
         format!(
@@ -465,12 +555,12 @@ fn a_chain_survives_rotation_and_kills_of_several_gateways() {
 fn verify_checks_more_files_than_descriptors() {
     let workspace = Workspace::new(&ZOO.replace("[audit]", "[audit]\nmax_size = \"4KiB\"\nkeep = 1000"));
     let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
-    for _ in 0..600 {
-        stdio.call("zoo_echo", json!({ "text": "a" }));
-    }
+    // How many records fit in a file depends on the speed of the disk.
+    wait_until("there are many files", || {
+        (0..20).for_each(|_| drop(stdio.call("zoo_echo", json!({ "text": "a" }))));
+        fs::read_dir(workspace.path()).unwrap().count() > 80
+    });
     stdio.finish();
-    let files = fs::read_dir(workspace.path()).unwrap().count();
-    assert!(files > 64, "{files}");
     let plain = workspace.command(&["audit", "verify"]);
     let mut limited = Command::new("sh");
     limited.args(["-c", "ulimit -n 64; exec \"$@\"", "sh"]).arg(plain.get_program()).args(plain.get_args());

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use moongate_tests::{
-    AuthorizationServer, Http, IssuedCertificate, Reply, TestAuthority, TlsClient, TlsVersion, Workspace,
-    initialize_params, project_root, request, wait_until,
+    AuthorizationServer, Http, IssuedCertificate, Reply, TestAuthority, TlsClient, TlsVersion, WebSocket,
+    Workspace, initialize_params, project_root, request, text, wait_until,
 };
 use serde_json::{Value, json};
 
@@ -64,6 +64,24 @@ impl ProxyKind {
         let page = fs::read_to_string(project_root().join("docs/network.md")).unwrap();
         let (_, rest) = page.split_once(fence).expect("docs/network.md has a recipe");
         rest.split_once("```").unwrap().0.to_owned()
+    }
+
+    /// The recipe for WebSockets.
+    fn websocket_recipe(self) -> String {
+        let recipe = self.recipe();
+        match self {
+            Self::Caddy => recipe,
+            Self::Nginx => {
+                let page = fs::read_to_string(project_root().join("docs/network.md")).unwrap();
+                let (_, rest) =
+                    page.split_once("Behind nginx, add ").expect("docs/network.md has the directives");
+                let directives = rest.lines().next().unwrap().split('`').skip(1).step_by(2).take(2);
+                let added: String = directives.map(|directive| format!("    {directive}\n")).collect();
+                assert_eq!(added.matches("proxy_set_header").count(), 2, "{added}");
+                let location = "    location = /tools/mcp {\n";
+                replaced(&recipe, &[(location, &format!("{added}{location}"))])
+            }
+        }
     }
 
     /// Starts the program with a configuration in a directory that contains `certificate.pem` and `key.pem`.
@@ -132,10 +150,15 @@ impl Proxy {
     /// Starts a proxy with a certificate from a file: Caddy's own authority isn't part of the recipe. `None` if the
     /// program isn't installed.
     fn start(kind: ProxyKind, gateway: SocketAddr) -> Option<Self> {
+        Self::start_with_recipe(kind, gateway, &kind.recipe())
+    }
+
+    /// The same, with another recipe.
+    fn start_with_recipe(kind: ProxyKind, gateway: SocketAddr, recipe: &str) -> Option<Self> {
         let program = kind.program()?;
         let authority = TestAuthority::new();
         let IssuedCertificate { certificate, key } = authority.server_named(HOST);
-        let recipe = replaced(&kind.recipe(), &[(UPSTREAM, &gateway.to_string())]);
+        let recipe = replaced(recipe, &[(UPSTREAM, &gateway.to_string())]);
         let mut reason = String::new();
         for _ in 0..MAX_STARTS {
             let directory = Workspace::new("");
@@ -252,6 +275,46 @@ fn a_proxy_passes_events_on_at_once() {
         let text = fs::read_to_string(workspace.config()).unwrap();
         workspace.write("gateway.toml", text.replace("[plugins.zoo]", "[plugins.zoo2]"));
         read_until("notifications/tools/list_changed");
+    }
+}
+
+#[test]
+fn a_proxy_passes_websockets_on() {
+    for kind in ProxyKind::ALL {
+        let workspace = workspace(&format!(
+            "websocket = true\nallowed_hosts = [\"{HOST}\"]\n\
+             auth.tokens = [{{ name = \"ann\", token = {{ file = \"ann\" }} }}]"
+        ));
+        workspace.write("ann", "token-of-ann-and-nobody-else");
+        let http = Http::start(&workspace);
+        let recipe = kind.websocket_recipe();
+        let Some(proxy) = Proxy::start_with_recipe(kind, http.address(), &recipe) else { continue };
+        let connect = |headers: &[(&str, &str)]| {
+            let stream = proxy.client.connect(proxy.address(None)).unwrap();
+            WebSocket::connect_over(stream, "/tools/mcp", &[&[("host", HOST)], headers].concat())
+        };
+        let token = ("authorization", "Bearer token-of-ann-and-nobody-else");
+        for (headers, expected) in [
+            (vec![], 401),
+            (vec![token, ("origin", "https://evil.example")], 403),
+            (vec![token, ("sec-websocket-protocol", "")], 400),
+        ] {
+            assert_eq!(connect(&headers).err(), Some(expected), "{kind:?} {headers:?}");
+        }
+        let mut socket = connect(&[token]).unwrap();
+        socket.send(&initialize());
+        assert_eq!(socket.receive()["result"]["protocolVersion"], "2025-11-25", "{kind:?}");
+        socket.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        for size in [1, 100, 70_000, 300_000] {
+            let echoed = "é".repeat(size);
+            let call = json!({ "name": "zoo_echo", "arguments": { "text": echoed } });
+            socket.send(&request(2, "tools/call", call));
+            assert_eq!(text(&socket.receive()), echoed, "{kind:?} {size}");
+        }
+        // A message that answers no request.
+        let config = fs::read_to_string(workspace.config()).unwrap();
+        workspace.write("gateway.toml", config.replace("[plugins.zoo]", "[plugins.zoo2]"));
+        assert_eq!(socket.receive()["method"], "notifications/tools/list_changed", "{kind:?}");
     }
 }
 

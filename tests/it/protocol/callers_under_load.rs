@@ -4,12 +4,13 @@
 use std::thread::{self, JoinHandle};
 
 use moongate_tests::{
-    AuthorizationServer, EventStream, Http, SigningKey, initialize_params, request, stateless_request,
+    AuthorizationServer, EventStream, Http, SigningKey, WebSocket, initialize_params, request,
+    stateless_request,
 };
 use serde_json::{Value, json};
 
 use super::oauth::{RESOURCE, bearer, workspace};
-use super::roles::listen;
+use super::roles::{listen, replace_in_config};
 
 /// The callers. Each name is also that of a plugin, and part of every text of its caller.
 const CALLERS: [&str; 4] = ["walnut", "juniper", "saffron", "mistral"];
@@ -151,6 +152,42 @@ impl<'a> Client<'a> {
     }
 }
 
+/// Sends requests over a WebSocket. Notifications arrive between the responses. Returns the keys of `notes`.
+fn work_over_websocket(http: &Http, own: &str, authorization: &str) -> Value {
+    let mut socket = WebSocket::connect(http, &[("authorization", authorization)]).expect("a WebSocket");
+    let mut id = 0;
+    let mut answer_to = |method: &str, params: Value| {
+        id += 1;
+        socket.send(&request(id, method, params));
+        loop {
+            let message = socket.receive();
+            assert_has_no_other(own, &message.to_string());
+            if message["id"] == id {
+                return message;
+            }
+        }
+    };
+    answer_to("initialize", initialize_params("2025-11-25"));
+    let mut call = |tool: &str, arguments: Value| {
+        answer_to("tools/call", json!({ "name": tool, "arguments": arguments }))["result"].clone()
+    };
+    for round in 0..4 * ROUNDS {
+        let text = format!("a text of {own} over a WebSocket, {round}");
+        for (tool, arguments) in [
+            ("zoo_echo", json!({ "text": text })),
+            ("notes_set", json!({ "key": format!("socket-of-{own}-{round}"), "value": text })),
+            (&*format!("{own}_offer"), json!({ "key": format!("socket-of-{own}-{round}") })),
+        ] {
+            assert!(!call(tool, arguments)["content"].is_null(), "{tool}");
+        }
+        call("set", json!({}));
+    }
+    let keys = call("notes_keys", json!({}));
+    let tools = answer_to("tools/list", json!({}));
+    assert!(tools.to_string().contains(&format!("{own}_set")), "{tools}");
+    keys
+}
+
 /// Reads a stream to its end. Returns the methods of the received notifications.
 fn collect(own: &'static str, mut stream: EventStream) -> JoinHandle<Vec<String>> {
     assert_has_no_other(own, &format!("{:?}", stream.reply));
@@ -193,6 +230,7 @@ fn callers_at_once_receive_nothing_of_each_other() {
     for caller in WITH_STATIC_TOKEN {
         workspace.write(caller, secret(caller));
     }
+    replace_in_config(&workspace, "[http]\n", "[http]\nwebsocket = true\n");
     let http = Http::start(&workspace);
     let authorization = |caller: &'static str| {
         if WITH_STATIC_TOKEN.contains(&caller) {
@@ -207,6 +245,11 @@ fn callers_at_once_receive_nothing_of_each_other() {
     thread::scope(|scope| {
         let mut clients = Vec::new();
         for caller in CALLERS {
+            let (server, token) = (&http, authorization(caller));
+            scope.spawn(move || {
+                let keys = work_over_websocket(server, caller, &token).to_string();
+                assert!(keys.contains(&format!("socket-of-{caller}-0")), "{keys}");
+            });
             for revision in REVISIONS {
                 let (http, authorization) = (&http, authorization(caller));
                 let (started, stream) = std::sync::mpsc::channel();

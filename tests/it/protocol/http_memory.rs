@@ -127,6 +127,18 @@ impl Gateway {
     }
 }
 
+/// An idle connection keeps buffers, which nothing else counts.
+#[test]
+fn connections_have_room_in_memory() {
+    let workspace = Workspace::new(
+        "[gateway]\nmemory = \"64MiB\"\n[http]\nlisten = \"127.0.0.1:0\"\nmax_connections = 1000\n\
+         [plugins.zoo]\nsource = \"@zoo@\"\n",
+    );
+    let http = Http::start(&workspace);
+    http.wait_for_log("`max_connections` in `[http]` is more than have room in memory");
+    http.wait_for_log("most=256");
+}
+
 #[test]
 fn unread_responses_stay_within_the_memory() {
     for arguments in [

@@ -1,6 +1,6 @@
 //! A WebSocket client that writes frames byte by byte, so that tests can send what no library would send.
 
-use std::io::{BufReader, Read as _, Write as _};
+use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;
 
 use serde_json::Value;
@@ -21,7 +21,7 @@ const ACCEPTED: &str = "sec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
 
 /// A connected WebSocket.
 #[derive(Debug)]
-pub struct WebSocket(BufReader<TcpStream>);
+pub struct WebSocket<S = TcpStream>(BufReader<S>);
 
 impl WebSocket {
     /// Connects with these headers instead of the correct ones. An empty header is left out.
@@ -33,9 +33,24 @@ impl WebSocket {
     /// If the response isn't the one that the key requires.
     #[track_caller]
     pub fn connect(http: &Http, headers: &[(&str, &str)]) -> Result<Self, u16> {
+        let stream = TcpStream::connect(http.address()).expect("the gateway listens");
+        stream.set_read_timeout(Some(WAIT_TIMEOUT)).expect("a time limit");
         let host = http.address().to_string();
-        let mut all = vec![("host", &*host)];
-        all.extend(HANDSHAKE);
+        Self::connect_over(stream, "/mcp", &[&[("host", &*host)], headers].concat())
+    }
+}
+
+impl<S: Read + Write> WebSocket<S> {
+    /// Connects over a stream to this path. The headers contain the host, and can replace those of a correct handshake.
+    ///
+    /// # Errors
+    /// The handshake was refused, with this status.
+    ///
+    /// # Panics
+    /// If the response isn't the one that the key requires.
+    #[track_caller]
+    pub fn connect_over(mut stream: S, path: &str, headers: &[(&str, &str)]) -> Result<Self, u16> {
+        let mut all = HANDSHAKE.to_vec();
         for (name, value) in headers {
             all.retain(|(other, _)| other != name);
             if !value.is_empty() {
@@ -43,9 +58,7 @@ impl WebSocket {
             }
         }
         let lines: String = all.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-        let mut stream = TcpStream::connect(http.address()).expect("the gateway listens");
-        stream.set_read_timeout(Some(WAIT_TIMEOUT)).expect("a time limit");
-        write!(stream, "GET /mcp HTTP/1.1\r\n{lines}\r\n").expect("the gateway reads");
+        write!(stream, "GET {path} HTTP/1.1\r\n{lines}\r\n").expect("the gateway reads");
         let mut socket = Self(BufReader::new(stream));
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
@@ -57,7 +70,10 @@ impl WebSocket {
             Some(status) => return Err(status),
             None => panic!("{head}"),
         }
-        assert!(head.contains(ACCEPTED) && head.contains("sec-websocket-protocol: mcp"), "{head}");
+        // Proxies write the names in other cases.
+        let head = head.to_ascii_lowercase();
+        let is_accepted = head.contains(&ACCEPTED.to_ascii_lowercase());
+        assert!(is_accepted && head.contains("sec-websocket-protocol: mcp"), "{head}");
         assert!(!head.contains("sec-websocket-extensions"), "no compression: {head}");
         Ok(socket)
     }

@@ -8,10 +8,21 @@ use tempfile::TempDir;
 use super::*;
 use crate::verify::{LogFiles, verify};
 
+/// A log whose clock stands still.
 fn open(directory: &TempDir, when_full: WhenFull) -> (AuditLog, PathBuf) {
+    let now = Instant::now();
+    open_with_clock(directory, when_full, move || now)
+}
+
+fn open_with_clock(
+    directory: &TempDir,
+    when_full: WhenFull,
+    clock: impl Fn() -> Instant + Send + Sync + 'static,
+) -> (AuditLog, PathBuf) {
     let path = directory.path().join("audit.jsonl");
-    let files = AuditFiles { path: path.clone(), max_bytes: 1 << 20, keep: 100 };
-    (AuditLog::open(files, key(), when_full).unwrap(), path)
+    let files = AuditFiles { path: path.clone(), max_bytes: 1 << 26, keep: 100 };
+    let clock = MonotonicClock(Arc::new(clock));
+    (AuditLog::open_with_clock(files, key(), when_full, clock).unwrap(), path)
 }
 
 fn key() -> AuditKey {
@@ -170,12 +181,42 @@ fn hidden_and_control_characters_are_escaped_and_mean_the_same() {
 /// A log whose writer waits for its lock, and the lock.
 fn stalled(directory: &TempDir, when_full: WhenFull) -> (AuditLog, PathBuf, fs::File) {
     let (log, path) = open(directory, when_full);
+    let lock = stall(&log, directory);
+    (log, path, lock)
+}
+
+fn stall(log: &AuditLog, directory: &TempDir) -> fs::File {
     let lock = fs::File::open(directory.path().join("audit.jsonl.lock")).unwrap();
     lock.lock().unwrap();
     // The writer takes it, and waits.
     log.record_change(&record());
-    wait(&log, "waiting for the lock", |status| status.queued == 0);
-    (log, path, lock)
+    wait(log, "waiting for the lock", |status| status.queued == 0);
+    lock
+}
+
+#[test]
+fn no_call_runs_while_the_disk_takes_no_records() {
+    for when_full in [WhenFull::Refuse, WhenFull::Drop] {
+        let directory = TempDir::new().unwrap();
+        let start = Instant::now();
+        let late = Arc::new(Mutex::new(Duration::ZERO));
+        let shown = Arc::clone(&late);
+        let (log, path) = open_with_clock(&directory, when_full, move || start + *shown.lock().unwrap());
+        let lock = stall(&log, &directory);
+        let set = |duration| *late.lock().unwrap() = duration;
+        set(MAX_WRITE_TIME);
+        assert_eq!(log.room_for(&Caller::Local), QueueRoom::Free);
+        assert_eq!(log.status().failure, None);
+        set(MAX_WRITE_TIME + Duration::from_millis(1));
+        let refused = when_full == WhenFull::Refuse;
+        assert_eq!(log.room_for(&Caller::Local) == QueueRoom::Full, refused);
+        assert!(log.status().failure.is_some());
+        drop(lock);
+        wait(&log, "written", |status| status.failure.is_none());
+        assert_eq!(log.room_for(&Caller::Local), QueueRoom::Free);
+        log.stop(Duration::from_secs(20));
+        verify(LogFiles::of_log(&path).unwrap(), &key(), None).unwrap();
+    }
 }
 
 #[test]

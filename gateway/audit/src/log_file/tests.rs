@@ -419,3 +419,38 @@ fn one_key_file_is_created_and_must_stay() {
     assert!(matches!(AuditKey::read_or_create(&path, &log), Err(AuditKeyError::Missing(_))));
     assert!(!path.exists());
 }
+
+/// Fills files of 12 MiB with lines of 0.9 MB, and returns the sizes of the full ones.
+fn sizes_of_full_files(sync: SyncFile, after_each: impl Fn(&LogFile)) -> Vec<u64> {
+    let directory = TempDir::new().unwrap();
+    let files = AuditFiles { max_bytes: 12 << 20, ..files(&directory) };
+    let mut log = LogFile::open_with_sync(files, key(), sync).unwrap();
+    let line = format!("\"event\":\"tool_call\",\"detail\":\"{}\"", "x".repeat(900_000)).into_bytes();
+    for _ in 0..60 {
+        log.append(std::slice::from_ref(&line)).unwrap();
+        after_each(&log);
+    }
+    check(&directory);
+    let mut all = all_files(&directory);
+    all.pop();
+    all.iter().map(|file| fs::metadata(file).unwrap().len()).collect()
+}
+
+#[test]
+fn a_full_file_is_synced_while_lines_are_appended() {
+    let wait = |log: &LogFile| {
+        while log.background_sync().is_running() {
+            thread::yield_now();
+        }
+    };
+    let sizes = sizes_of_full_files(|_| Ok(()), wait);
+    assert!(sizes.len() == 3 && sizes.iter().all(|size| *size < 15 << 20), "{sizes:?}");
+    // A disk that is slower than the records.
+    let never = |_: &File| -> io::Result<()> {
+        loop {
+            thread::park();
+        }
+    };
+    let sizes = sizes_of_full_files(never, |_| ());
+    assert!(sizes.len() == 2 && sizes.iter().all(|size| (24..26).contains(&(size >> 20))), "{sizes:?}");
+}

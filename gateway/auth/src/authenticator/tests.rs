@@ -130,3 +130,32 @@ async fn scopes_are_required_of_valid_tokens_only() {
     let foreign = gateway.token(&json!({ "iss": "https://b.example" }));
     assert_eq!(gateway.verify(&foreign).await, refused(TokenProblem::Issuer));
 }
+
+/// An address that guesses can't make the gateway verify the same signature again and again.
+#[tokio::test]
+async fn a_token_is_refused_again_without_verifying_it() {
+    let gateway = Gateway::start(Vec::new()).await;
+    let is_known = |token: &str| gateway.authenticator.is_known(token.as_bytes());
+    let valid = gateway.token(&json!({}));
+    let forged = format!("{}AAAA", &valid[..valid.len() - 4]);
+    let lasting = [
+        (forged, TokenProblem::Signature),
+        (gateway.token(&json!({ "exp": 900 })), TokenProblem::Expired),
+        (gateway.token(&json!({ "aud": "https://b.example" })), TokenProblem::Audience),
+    ];
+    for (token, problem) in lasting {
+        assert!(!is_known(&token), "{problem:?}");
+        for _ in 0..2 {
+            assert_eq!(gateway.verify(&token).await, refused(problem));
+            assert!(is_known(&token), "{problem:?}");
+        }
+    }
+    // These can become valid.
+    let early = gateway.token(&json!({ "nbf": 1_500 }));
+    assert_eq!(gateway.verify(&early).await, refused(TokenProblem::NotYetValid));
+    assert!(!is_known(&early));
+    gateway.seconds.store(1_600, Ordering::Relaxed);
+    assert!(gateway.verify(&early).await.is_ok() && is_known(&early));
+    assert!(!is_known(&valid));
+    assert!(gateway.verify(&valid).await.is_ok() && is_known(&valid));
+}

@@ -2,13 +2,16 @@
 //! calls of each caller.
 
 use std::num::NonZeroU32;
+use std::ops::Range;
+use std::sync::Arc;
 
 use moongate_model::call_rate::{CallRate, CallerLimits, ToolRate, ToolRates};
 use moongate_model::names::ToolName;
 
+use super::http::HttpConfig;
 use super::plugin::or_report_name;
-use crate::model::Diagnostic;
 use crate::model::diagnostic::quoted;
+use crate::model::{Diagnostic, PluginConfig};
 use crate::read::{ConfigReader, TomlTable};
 use crate::spec::keys::{EVERY_TOOL, RATE, TOOL_RATE};
 
@@ -38,6 +41,7 @@ pub(super) fn read_tool_rates(reader: &mut ConfigReader<'_>, plugin: &TomlTable<
         };
         if name == EVERY_TOOL {
             rates.each = rate;
+            rates.places.insert(name.to_owned(), value.key_span);
             continue;
         }
         let hint =
@@ -48,6 +52,31 @@ pub(super) fn read_tool_rates(reader: &mut ConfigReader<'_>, plugin: &TomlTable<
         }
     }
     rates
+}
+
+/// Warnings of rates of tools that one caller can use up for all others.
+pub(crate) fn shared_tool_rates(http: &HttpConfig, plugins: &[Arc<PluginConfig>]) -> Vec<Diagnostic> {
+    let has_several_callers =
+        http.tokens.len() > 1 || !http.oauth.issuers.is_empty() || http.accepts_certificates();
+    if !has_several_callers {
+        return Vec::new();
+    }
+    let rates = plugins.iter().flat_map(|plugin| {
+        let ToolRates { each, tools, places } = &plugin.rates;
+        let tools = tools.iter().map(|(name, own)| (name.as_str(), own.calls, plugin.rates.of(name)));
+        let all = tools.chain([(EVERY_TOOL, each.calls, *each)]);
+        all.filter_map(|(name, written, effective)| {
+            written.filter(|_| effective.per_caller.is_none())?;
+            Some((name, places.get(name)?))
+        })
+    });
+    let warning = |(name, span): (&str, &Range<usize>)| {
+        let what = if name == EVERY_TOOL { "each tool".to_owned() } else { quoted(name) };
+        Diagnostic::warning(format!("one caller can use up the rate of {what} for all others"))
+            .with_span(span.clone())
+            .with_hint("add `per_caller`, such as half of `calls`")
+    };
+    rates.map(warning).collect()
 }
 
 /// Reads a rate: `"60/min"` or `{ rate = "60/min", burst = 10 }`.

@@ -260,7 +260,8 @@ static HTTP: &[Key] = &[
             ..NumberRange::positive("no client could connect")
         }),
         "Open connections. By default, as many as the limit on open files allows (`ulimit -Hn`): 1,952 if it is 4,096 \
-         or more. [limits.md](limits.md#connections) describes how callers share them.",
+         or more; and at most one for each 256 KiB of `[gateway] memory`. [limits.md](limits.md#connections) \
+         describes how callers share them.",
     ),
     optional(
         "trusted_proxies",

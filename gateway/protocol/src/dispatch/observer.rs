@@ -57,6 +57,38 @@ pub trait Observer: fmt::Debug + Send + Sync {
 
     /// An HTTP caller wasn't authenticated. `reason` is a stable word.
     fn authentication_failed(&self, _address: IpAddr, _reason: &'static str) {}
+
+    /// A request was refused before it reached a plugin. Honest clients cause few of these.
+    fn request_refused(&self, _caller: &Caller, _why: RefusedRequest) {}
+}
+
+/// The reason that a request was refused, which can be an attack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefusedRequest {
+    /// Its `requestState` was changed, has expired, was used before, or belongs to another caller or request.
+    RequestState,
+    /// Its session belongs to another caller.
+    ForeignSession,
+    /// One of its headers contradicts its body.
+    HeaderMismatch,
+    /// Its `Host` header names another host.
+    Host,
+    /// Its `Origin` header names a web page that isn't allowed to call.
+    Origin,
+}
+
+impl RefusedRequest {
+    /// A stable word for logs.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::RequestState => "request_state",
+            Self::ForeignSession => "foreign_session",
+            Self::HeaderMismatch => "header_mismatch",
+            Self::Host => "host",
+            Self::Origin => "origin",
+        }
+    }
 }
 
 /// The answer of an observer to a call that is about to run. Of the answers of several observers, the greatest counts.

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use crate::caller::Caller;
 use crate::caller_budget::BudgetShare;
+use crate::dispatch::RefusedRequest;
 use crate::jsonrpc::{ErrorObject, Incoming, MalformedMessage, MessageKind, MessageOutline, MissingId};
 use crate::mcp::errors::SESSION_NOT_FOUND;
 use crate::mcp::{Era, Feature, ProtocolError, Revision};
@@ -253,7 +254,7 @@ impl Server {
     /// The session of a request, if the caller owns it.
     fn session(
         &self,
-        principal: &Principal,
+        caller: &Caller,
         headers: &dyn Headers,
         claimed_revision: ClaimedRevision,
     ) -> Result<Arc<Session>, ProtocolError> {
@@ -261,10 +262,21 @@ impl Server {
             return Err(unknown_revision());
         }
         match headers.get(SESSION_ID_HEADER) {
-            Header::Text(id) => self.sessions.find(id, principal).ok_or_else(session_not_found),
+            Header::Text(id) => {
+                let principal = caller.principal();
+                self.sessions.find(id, &principal).ok_or_else(|| self.no_session(id, caller, &principal))
+            }
             Header::Invalid => Err(session_not_found()),
             Header::Absent => Err(session_required()),
         }
+    }
+
+    /// The answer to the id of a session that the caller doesn't have. It doesn't depend on whether another has it.
+    fn no_session(&self, id: &str, caller: &Caller, principal: &Principal) -> ProtocolError {
+        if self.sessions.is_foreign(id, principal) {
+            self.request_refused(caller, RefusedRequest::ForeignSession);
+        }
+        session_not_found()
     }
 
     /// The time at which a stream opened now is closed early, so that its client reconnects. Only newer clients support

@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 use std::time::Instant;
 
-use crate::dispatch::{NetworkTransport, Observed, Observer, RequestEnd, RequestSpan};
+use crate::caller::Caller;
+use crate::dispatch::{NetworkTransport, Observed, Observer, RefusedRequest, RequestEnd, RequestSpan};
 use crate::jsonrpc::{Id, Request};
 use crate::mcp::{Method, Params, PendingAnswer, ProtocolError, RequestAnswer, Revision, StartedRequest};
 use crate::names::{Principal, PublicName};
@@ -69,6 +70,13 @@ impl Server {
     pub fn authentication_failed(&self, address: IpAddr, reason: &'static str) {
         if let Some(observer) = &self.observer {
             observer.authentication_failed(address, reason);
+        }
+    }
+
+    /// Reports a refused request.
+    pub fn request_refused(&self, caller: &Caller, why: RefusedRequest) {
+        if let Some(observer) = &self.observer {
+            observer.request_refused(caller, why);
         }
     }
 

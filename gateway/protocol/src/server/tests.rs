@@ -15,7 +15,6 @@ use crate::catalog::fake::{FakePlugin, IntoCatalogPlugin as _, catalog, ready};
 use crate::json::Json;
 use crate::limiter::ConcurrencyLimiter;
 use crate::mcp::{CacheScope, Identity, SealingKey};
-use crate::names::Principal;
 use crate::session::SseEvent;
 
 mod cancel;
@@ -273,7 +272,7 @@ async fn a_call_in_a_session_outlives_its_connection() {
     }
     let again = post(&server, &headers, &call(1, "a_fine")).await;
     assert_eq!(body(&again)["error"]["code"], -32600, "the first one still runs");
-    assert_eq!(server.delete(&Principal::Anonymous, &headers).status, 200);
+    assert_eq!(server.delete(&Caller::LOOPBACK, &headers).status, 200);
 }
 
 #[tokio::test]
@@ -412,9 +411,9 @@ async fn delete_with_an_unknown_revision_ends_no_session() {
     let server = server();
     let mut headers = session(&server).await;
     headers.0.push(("mcp-protocol-version", "1999-01-01".to_owned()));
-    assert_eq!(server.delete(&Principal::Anonymous, &headers).status, 400);
+    assert_eq!(server.delete(&Caller::LOOPBACK, &headers).status, 400);
     headers.0.pop();
-    assert_eq!(server.delete(&Principal::Anonymous, &headers).status, 200);
+    assert_eq!(server.delete(&Caller::LOOPBACK, &headers).status, 200);
 }
 
 /// All messages of a call, as JSON, from either kind of stream.

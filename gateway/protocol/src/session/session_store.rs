@@ -83,6 +83,12 @@ impl SessionStore {
         Some(session)
     }
 
+    /// Reports whether a session with this id belongs to another principal.
+    #[must_use]
+    pub fn is_foreign(&self, id: &str, principal: &Principal) -> bool {
+        self.lock().get(id).is_some_and(|session| session.principal != *principal)
+    }
+
     /// Ends the caller's session with this id, and its requests.
     #[must_use]
     pub fn end(&self, id: &str, principal: &Principal) -> bool {

@@ -3,6 +3,7 @@
 use std::future::pending;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
@@ -11,7 +12,7 @@ use axum::response::Response;
 use moongate_auth::{Authenticated, AuthenticationError, Authenticator, ResourceMetadata, TokenProblem};
 use moongate_config::HttpConfig;
 use moongate_model::caller::Caller;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::transport::http::MCP_PATH;
@@ -22,6 +23,9 @@ use crate::transport::http::rejection::Rejection;
 
 /// The methods of the metadata.
 const METADATA_METHODS: &str = "GET, HEAD, OPTIONS";
+
+/// The interval at which the token of a stream is verified again. Verified tokens are kept for a minute.
+const VERIFICATION_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The caller of a request.
 #[derive(Debug)]
@@ -39,6 +43,38 @@ pub(super) struct TokenValidity {
     pub(super) expires_at: Option<Instant>,
     /// Cancelled when the token is revoked.
     pub(super) revocation: Option<CancellationToken>,
+    /// The token, if its issuer can revoke it. `None` for a request that isn't a stream: its token was just verified.
+    pub(super) of_issuer: Option<IssuedToken>,
+}
+
+/// An access token that is verified again while a stream is open.
+#[derive(Debug, Clone)]
+pub(super) struct IssuedToken {
+    authenticator: Arc<Authenticator>,
+    token: Arc<[u8]>,
+    peer: IpAddr,
+}
+
+impl IssuedToken {
+    /// Waits until the token is refused.
+    async fn refused(&self) {
+        refusal(|| {
+            let Self { authenticator, token, peer } = self.clone();
+            async move { authenticator.verify(&token, peer).await.map(drop) }
+        })
+        .await;
+    }
+}
+
+/// Waits until a token is refused. While its issuer doesn't answer, it stays valid.
+async fn refusal<F: Future<Output = Result<(), AuthenticationError>>>(verify: impl Fn() -> F) {
+    loop {
+        sleep(VERIFICATION_INTERVAL).await;
+        match verify().await {
+            Ok(()) | Err(AuthenticationError::IssuerUnavailable) => {}
+            Err(AuthenticationError::Refused(_) | AuthenticationError::InsufficientScope) => return,
+        }
+    }
 }
 
 impl TokenValidity {
@@ -50,9 +86,16 @@ impl TokenValidity {
                 None => pending().await,
             }
         };
+        let refused = async {
+            match &self.of_issuer {
+                Some(token) => token.refused().await,
+                None => pending().await,
+            }
+        };
         tokio::select! {
             () = expired => {}
             () = revoked(self.revocation.as_ref()) => {}
+            () = refused => {}
         }
     }
 
@@ -120,6 +163,18 @@ impl RequestAuthenticator {
         })
     }
 
+    /// The access token of a request.
+    pub(super) fn issued_token(&self, headers: &HeaderMap, peer: IpAddr) -> Option<IssuedToken> {
+        let token = headers.get(AUTHORIZATION).and_then(|value| bearer(value.as_bytes()))?;
+        Some(IssuedToken { authenticator: Arc::clone(&self.authenticator), token: token.into(), peer })
+    }
+
+    /// Reports whether the token of a request has to be verified first.
+    pub(super) fn is_unknown(&self, headers: &HeaderMap) -> bool {
+        let token = headers.get(AUTHORIZATION).and_then(|value| bearer(value.as_bytes()));
+        token.is_some_and(|token| !self.authenticator.is_known(token))
+    }
+
     /// The `WWW-Authenticate` header of a rejection.
     ///
     /// A challenge has a parameter at least (RFC 6750, 3), and an error only if a token was sent (3.1).
@@ -181,4 +236,28 @@ pub(crate) fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, token) = value.split_at_checked(b"bearer ".len())?;
     let token = token.trim_ascii();
     (scheme.eq_ignore_ascii_case(b"bearer ") && !token.is_empty()).then_some(token)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_ends_when_its_issuer_revokes_the_token() {
+        let unavailable = Err(AuthenticationError::IssuerUnavailable);
+        let refused = Err(AuthenticationError::Refused(TokenProblem::Inactive));
+        let scope = Err(AuthenticationError::InsufficientScope);
+        for (answers, verified) in [
+            (vec![Ok(()), unavailable, Ok(()), refused], 4),
+            (vec![unavailable, scope], 2),
+            (vec![refused], 1),
+        ] {
+            let (begun, count) = (Instant::now(), Cell::new(0));
+            refusal(|| std::future::ready(answers[count.replace(count.get() + 1)])).await;
+            assert_eq!(count.get(), verified);
+            assert_eq!(begun.elapsed(), VERIFICATION_INTERVAL * u32::try_from(verified).unwrap());
+        }
+    }
 }

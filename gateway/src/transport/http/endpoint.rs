@@ -19,11 +19,12 @@ use moongate_auth::{Authenticated, Authenticator};
 use moongate_config::{HttpConfig, parse_host};
 use moongate_model::caller::Caller;
 use moongate_model::names::Principal;
+use moongate_protocol::dispatch::RefusedRequest;
 use moongate_protocol::server::{
     Header, Headers, HttpAnswer, HttpGet, HttpPost, HttpReply, MAX_INLINE_BYTES, RequestBodyMemory, Server,
     SseEvent,
 };
-use moongate_system::background;
+use moongate_system::background::{self, WorkOwner, move_to_background};
 use tokio::time::Instant;
 
 use crate::metrics::Metrics;
@@ -107,7 +108,12 @@ impl Endpoint {
     ) -> Response {
         let answered = match self.origins.check(head) {
             Ok(()) => answer.await,
-            Err(rejection) => Err(rejection),
+            Err(rejection) => {
+                let why =
+                    if rejection == Rejection::Host { RefusedRequest::Host } else { RefusedRequest::Origin };
+                self.server.request_refused(&Caller::Address(self.address(head)), why);
+                Err(rejection)
+            }
         };
         let mut response = answered.unwrap_or_else(|rejection| self.refuse(head, rejection));
         self.origins.add_cors_headers(&head.headers, &mut response);
@@ -162,6 +168,11 @@ impl Endpoint {
     pub(super) async fn caller(&self, head: &request::Parts) -> Result<RequestCaller, Rejection> {
         let address = self.address(head);
         let identity = head.extensions.get();
+        if self.failed_tokens.is_exceeded(address) && self.authenticator.is_unknown(&head.headers) {
+            // Verifying a signature takes up to a millisecond. Others at this address can have valid tokens.
+            let peer = Caller::from_address(address);
+            move_to_background(WorkOwner { plugin: None, caller: Some(&peer) }).await;
+        }
         let authenticated = self.authenticator.authenticate(&head.headers, address, identity).await;
         if let Err(rejection) = &authenticated {
             self.server.authentication_failed(address, rejection.reason());
@@ -179,7 +190,29 @@ impl Endpoint {
             handle.authenticate(&caller)?;
         }
         let in_progress = self.load.begin(&caller).await;
-        Ok(RequestCaller { caller, validity: TokenValidity { expires_at, revocation }, in_progress })
+        Ok(RequestCaller {
+            caller,
+            validity: TokenValidity { expires_at, revocation, of_issuer: None },
+            in_progress,
+        })
+    }
+
+    /// The validity of the token of a stream, which its issuer can revoke.
+    pub(super) fn of_stream(
+        &self,
+        validity: TokenValidity,
+        head: &request::Parts,
+        caller: &Caller,
+    ) -> TokenValidity {
+        let of_issuer = match caller {
+            Caller::Subject(_) => self.authenticator.issued_token(&head.headers, self.address(head)),
+            Caller::Local
+            | Caller::Named(_)
+            | Caller::Certificate(_)
+            | Caller::User(_)
+            | Caller::Address(_) => None,
+        };
+        TokenValidity { of_issuer, ..validity }
     }
 
     /// The client's address.
@@ -258,7 +291,7 @@ impl Endpoint {
                     MessageBody::TooLarge(outline) => {
                         let rejection = Rejection::BodyTooLarge(self.max_body);
                         let why = rejection.message();
-                        let error = self.server.refuse_post(&principal, &headers, outline, &why);
+                        let error = self.server.refuse_post(&caller, &headers, outline, &why);
                         return Ok(self.reject(head, rejection, error, &tap));
                     }
                 };
@@ -287,7 +320,8 @@ impl Endpoint {
                     HttpAnswer::Whole(reply) => self.respond(reply, format, &tap),
                     HttpAnswer::Events(events) => {
                         let slot = StreamConnection::new(events.lifetime(), handle, active);
-                        let events = tap.traced(events).ending_with(validity.ended());
+                        let end = self.of_stream(validity, head, &caller).ended();
+                        let events = tap.traced(events).ending_with(end);
                         sse::respond(events, slot, self.keep_alive)
                     }
                 })
@@ -298,13 +332,14 @@ impl Endpoint {
                     HttpAnswer::Whole(reply) => self.respond(reply, ResponseFormat::Json, &tap),
                     HttpAnswer::Events(events) => {
                         let slot = StreamConnection::new(events.lifetime(), head.extensions.get(), None);
-                        let events = tap.traced(events).ending_with(validity.ended());
+                        let end = self.of_stream(validity, head, &caller).ended();
+                        let events = tap.traced(events).ending_with(end);
                         sse::respond(events, slot, self.keep_alive)
                     }
                 })
             }
             Method::DELETE => {
-                let reply = self.server.delete(&principal, &headers);
+                let reply = self.server.delete(&caller, &headers);
                 Ok(self.respond(reply, ResponseFormat::Json, &tap))
             }
             _ => Err(Rejection::Method(ALLOWED_METHODS)),

@@ -37,6 +37,12 @@ impl Default for FailedTokens {
 }
 
 impl FailedTokens {
+    /// Reports whether there were too many refused tokens.
+    pub(crate) fn is_exceeded(&self, address: IpAddr) -> bool {
+        let peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        peers.wait(Instant::now(), &Caller::from_address(address), self.rate).is_some()
+    }
+
     /// Counts a refused token. If there were too many before it, returns the time after which the peer can try again.
     pub(crate) fn record(&self, address: IpAddr, problem: TokenProblem) -> Option<Duration> {
         // The holder of a token needs to learn that it has expired or was revoked. Nobody has one with a wrong signature,
@@ -76,7 +82,9 @@ mod tests {
         let waits = |address: IpAddr, count: usize| {
             (0..count).filter_map(|_| failed.record(address, TokenProblem::Unknown)).collect::<Vec<_>>()
         };
+        assert!(!failed.is_exceeded(address(1)));
         assert!(waits(address(1), 10).is_empty());
+        assert!(failed.is_exceeded(address(1)) && !failed.is_exceeded(address(2)));
         assert_eq!(waits(address(1), 2), [Duration::from_secs(6); 2]);
         assert!(waits(address(2), 10).is_empty(), "another peer");
         let network = |host: u16| IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, host]);

@@ -58,7 +58,8 @@ impl Endpoint {
             Ok(LegacySseConnection { id, events }) => {
                 let connection =
                     StreamConnection::new(events.lifetime(), head.extensions.get::<ConnectionHandle>(), None);
-                let events = tap.in_session(&id).traced(events).ending_with(validity.ended());
+                let end = self.of_stream(validity, head, &caller).ended();
+                let events = tap.in_session(&id).traced(events).ending_with(end);
                 // Relative, so that it also works behind a proxy that adds a path prefix.
                 let up = if head.uri.path().ends_with('/') { "../" } else { "" };
                 let path = MESSAGES_PATH.trim_start_matches('/');
@@ -90,7 +91,7 @@ impl Endpoint {
             MessageBody::TooLarge(outline) => {
                 let rejection = Rejection::BodyTooLarge(self.max_body);
                 let why = rejection.message();
-                let error = self.server.refuse_legacy_message(&principal, id, outline, &why);
+                let error = self.server.refuse_legacy_message(&caller, id, outline, &why);
                 return Ok(self.reject(head, rejection, error, &tap));
             }
         };

@@ -67,7 +67,13 @@ async fn start(config: HttpConfig) -> Gateway {
             let health =
                 EndpointHealth { loaded: CancellationToken::new(), draining: CancellationToken::new() };
             let authenticator = Arc::new(authenticator);
-            let context = EndpointContext { tls, authenticator, health, socket_connections: 0 };
+            let context = EndpointContext {
+                tls,
+                authenticator,
+                health,
+                socket_connections: 0,
+                memory_connections: 1000,
+            };
             bound.serve(server, &config, context, None, metrics, until).await
         }
     });

@@ -107,8 +107,8 @@ pub(super) fn accept(
     handle.begin_streams(); // no more request heads follow
     let socket = AcceptedWebSocket {
         endpoint: Arc::clone(endpoint),
+        validity: endpoint.of_stream(validity, head, &caller),
         caller,
-        validity,
         handle,
         tap,
         stop: upgrade.stop.clone(),

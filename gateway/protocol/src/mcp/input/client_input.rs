@@ -9,6 +9,7 @@ use futures_util::future::try_join_all;
 
 use crate::call::{CallError, PluginError};
 use crate::catalog::CatalogPlugin;
+use crate::dispatch::RefusedRequest;
 use crate::json::{self, Json};
 use crate::manifest::JsonMembers;
 use crate::tape::TextTooLongError;
@@ -176,7 +177,12 @@ impl ClientInput<'_> {
 
     /// Opens a state and marks it as used.
     fn open(&self, catalog_plugin: &CatalogPlugin, state: &str) -> Result<OpenedState, RequestError> {
-        let refuse = |why: StateError| RequestError::Protocol(ProtocolError::request_state(&why.to_string()));
+        let refuse = |why: StateError| {
+            if let Some(observer) = self.protocol.dispatcher.observer() {
+                observer.request_refused(&self.request_context.caller, RefusedRequest::RequestState);
+            }
+            RequestError::Protocol(ProtocolError::request_state(&why.to_string()))
+        };
         let states = &self.protocol.states;
         let now = SystemTime::now();
         let opened = states.open(&self.claim(catalog_plugin)?, state, now).map_err(refuse)?;

@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::caller::Caller;
 use crate::mcp::ProtocolError;
-use crate::names::Principal;
 use crate::session::ResumeError;
 
-use super::{
-    ClaimedRevision, HttpAnswer, HttpGet, HttpReply, session_not_found, session_required, unknown_revision,
-};
+use super::{ClaimedRevision, HttpAnswer, HttpGet, HttpReply, session_required, unknown_revision};
 use crate::server::Server;
 use crate::server::headers::{Header, Headers, LAST_EVENT_ID_HEADER, SESSION_ID_HEADER};
 use crate::server::response_stream::StreamSupport;
@@ -26,7 +24,7 @@ impl Server {
             return HttpReply::method_not_allowed("POST, OPTIONS").into();
         }
         let refuse = |error: ProtocolError| HttpReply::stray(&error).into();
-        let session = match self.session(&get.caller.principal(), get.headers, claimed_revision) {
+        let session = match self.session(get.caller, get.headers, claimed_revision) {
             Ok(session) => session,
             Err(error) => return refuse(error),
         };
@@ -52,7 +50,7 @@ impl Server {
 
     /// Serves a DELETE: ends a session.
     #[must_use]
-    pub fn delete(&self, principal: &Principal, headers: &dyn Headers) -> HttpReply {
+    pub fn delete(&self, caller: &Caller, headers: &dyn Headers) -> HttpReply {
         let claimed_revision = ClaimedRevision::of(headers);
         if claimed_revision.is_stateless() {
             return HttpReply::method_not_allowed("POST, OPTIONS");
@@ -60,9 +58,10 @@ impl Server {
         if claimed_revision == ClaimedRevision::Unknown {
             return HttpReply::stray(&unknown_revision());
         }
+        let principal = caller.principal();
         match headers.get(SESSION_ID_HEADER) {
-            Header::Text(id) if self.sessions.end(id, principal) => HttpReply::empty(200),
-            Header::Text(_) => HttpReply::stray(&session_not_found()),
+            Header::Text(id) if self.sessions.end(id, &principal) => HttpReply::empty(200),
+            Header::Text(id) => HttpReply::stray(&self.no_session(id, caller, &principal)),
             Header::Absent | Header::Invalid => HttpReply::stray(&session_required()),
         }
     }

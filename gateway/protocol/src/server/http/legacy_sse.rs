@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call::BusyReason;
 use crate::caller::Caller;
-use crate::dispatch::NetworkTransport;
+use crate::dispatch::{NetworkTransport, RefusedRequest};
 use crate::jsonrpc::{self, Incoming, Message, MessageOutline, MessageText};
 use crate::mcp::ProtocolError;
 use crate::names::Principal;
@@ -181,17 +181,22 @@ impl Server {
     #[must_use]
     pub fn refuse_legacy_message(
         &self,
-        principal: &Principal,
+        caller: &Caller,
         id: &str,
         outline: MessageOutline,
         why: &str,
     ) -> Vec<u8> {
-        let session = self.legacy_client(principal, id).and_then(|client| client.connection.session());
+        let session = self.legacy_client(caller, id).and_then(|client| client.connection.session());
         refuse_body(outline, why, session.as_deref())
     }
 
-    fn legacy_client(&self, principal: &Principal, id: &str) -> Option<Arc<LegacySseClient>> {
-        self.legacy_clients.lock().by_id.get(id).filter(|client| client.principal == *principal).cloned()
+    fn legacy_client(&self, caller: &Caller, id: &str) -> Option<Arc<LegacySseClient>> {
+        let client = self.legacy_clients.lock().by_id.get(id).cloned()?;
+        if client.principal != caller.principal() {
+            self.request_refused(caller, RefusedRequest::ForeignSession);
+            return None;
+        }
+        Some(client)
     }
 
     /// Handles a message that a client posted. The answer is sent on its stream. `memory` is that of the body.
@@ -202,12 +207,11 @@ impl Server {
         body: &[u8],
         mut memory: RequestBodyMemory,
     ) -> HttpReply {
-        let principal = caller.principal();
-        let Some(client) = self.legacy_client(&principal, id) else {
+        let Some(client) = self.legacy_client(caller, id) else {
             return HttpReply::stray(&session_not_found());
         };
         if let Some(session) = client.connection.session() {
-            session.listener().set_viewer(&principal);
+            session.listener().set_viewer(&caller.principal());
         }
         let _turn = self.large_messages.wait(&client.caller, body.len()).await;
         memory.release(); // requests reserve theirs when they are read, which is now

@@ -12,12 +12,14 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::call::BusyReason;
+use crate::caller::Caller;
 use crate::caller_budget::BudgetShare;
-use crate::dispatch::NetworkTransport;
+use crate::dispatch::{NetworkTransport, RefusedRequest};
 use crate::jsonrpc::{
     self, Incoming, MalformedMessage, Message, MessageOutline, MessageText, Notification, Request,
 };
 use crate::mcp::envelope::{self, RequestEnvelope};
+use crate::mcp::errors::HEADER_MISMATCH;
 use crate::mcp::{
     Feature, InitializeParams, Method, Params, ProtocolError, RequestAnswer, SideMessage, StartedRequest,
 };
@@ -25,7 +27,6 @@ use crate::session::Session;
 
 use super::upgrade::{self, Upgraded};
 use super::{ClaimedRevision, HttpAnswer, HttpPost, HttpReply, StreamLifetime, refuse_body};
-use crate::names::Principal;
 use crate::server::headers::{self, Header, Headers, SESSION_ID_HEADER, TRACE_PARENT_HEADER};
 use crate::server::listen_streams::StreamEnds;
 use crate::server::observer::ServerSpan;
@@ -72,7 +73,7 @@ impl Server {
         let text = MessageText::new(post.body);
         match jsonrpc::parse(&text, PARSE_LIMITS) {
             Err(error) => {
-                let session = self.session(&post.caller.principal(), post.headers, claimed_revision).ok();
+                let session = self.session(post.caller, post.headers, claimed_revision).ok();
                 HttpReply::malformed(error, session.as_deref(), unknown).into()
             }
             Ok(Incoming::Single(Message::Request(request))) => {
@@ -86,7 +87,7 @@ impl Server {
                 HttpReply::stray(&error).into()
             }
             Ok(Incoming::Single(Message::Response(answer))) => {
-                match self.session(&post.caller.principal(), post.headers, claimed_revision) {
+                match self.session(post.caller, post.headers, claimed_revision) {
                     Ok(session) => {
                         session.receive_response(&answer);
                         HttpReply::accepted().into()
@@ -105,13 +106,13 @@ impl Server {
     #[must_use]
     pub fn refuse_post(
         &self,
-        principal: &Principal,
+        caller: &Caller,
         headers: &dyn Headers,
         outline: MessageOutline,
         why: &str,
     ) -> Vec<u8> {
         let claimed_revision = ClaimedRevision::of(headers);
-        let session = self.session(principal, headers, claimed_revision).ok();
+        let session = self.session(caller, headers, claimed_revision).ok();
         refuse_body(outline, why, session.as_deref())
     }
 
@@ -126,7 +127,7 @@ impl Server {
         if claimed || claimed_revision.is_stateless() {
             return HttpReply::accepted();
         }
-        match self.session(&post.caller.principal(), post.headers, claimed_revision) {
+        match self.session(post.caller, post.headers, claimed_revision) {
             Ok(session) => {
                 receive_notification(Some(&session), &session.in_flight, notification);
                 HttpReply::accepted()
@@ -202,11 +203,14 @@ impl Server {
                     finished.await.into()
                 }
                 Err(error) => {
+                    if error.error.code == HEADER_MISMATCH {
+                        self.request_refused(caller, RefusedRequest::HeaderMismatch);
+                    }
                     HttpReply::new(error.status, response(&request.id, RequestAnswer::Error(error))).into()
                 }
             };
         }
-        match self.session(&post.caller.principal(), post.headers, claimed_revision) {
+        match self.session(post.caller, post.headers, claimed_revision) {
             Ok(session) => self.post_in_session(&session, post, request, params, span).await,
             Err(error) => refuse(span, error.status, error),
         }
@@ -358,7 +362,7 @@ impl Server {
         if let Some(why) = batch_error(&entries) {
             return refuse(why);
         }
-        let session = match self.session(&post.caller.principal(), post.headers, claimed_revision) {
+        let session = match self.session(post.caller, post.headers, claimed_revision) {
             Ok(session) => session,
             Err(error) => return HttpReply::stray(&error),
         };
