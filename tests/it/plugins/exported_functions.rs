@@ -159,7 +159,7 @@ fn errors_of_functions_are_tool_errors() {
         ("check-age", json!({ "age": 200 }), "200"),
         ("area", json!({ "shape": { "tag": "circle", "val": -1 } }), "the radius is negative"),
         ("crash", json!({}), "plugin `functions`: crashed"),
-        ("read-file", json!({ "path": "/etc/hostname" }), "denied"),
+        ("read-file", json!({ "path": "/etc/hostname" }), "os error 44"),
         // Refused before the call.
         ("check-age", json!({ "age": 256 }), "`age`"),
         ("divide", json!({ "dividend": 1 }), "`divisor` is missing"),
