@@ -1,5 +1,6 @@
 //! The included plugins and the SDK.
 
+mod exported_functions;
 mod fetch;
 mod memory;
 mod other_languages;

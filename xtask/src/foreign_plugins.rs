@@ -1,4 +1,5 @@
-//! Plugins in languages other than Rust, tested and built with their languages' tools from committed lockfiles.
+//! Plugins and test guests in languages other than Rust, tested and built with their languages' tools from committed
+//! lockfiles.
 //!
 //! A component is rebuilt only if one of its inputs changed; it is stored in cargo's target directory with a fingerprint
 //! of its inputs. The commands are those of each plugin's README.
@@ -15,8 +16,27 @@ use crate::project::Project;
 use crate::report::{self, Tally};
 use crate::run::ProcessRun;
 
-/// All plugins, by their directories in `plugins`.
-const PLUGINS: [(&str, Language); 2] = [("statistics", Language::Python), ("text", Language::JavaScript)];
+/// All plugins and guests.
+const SOURCES: [ForeignSource; 3] = [
+    ForeignSource {
+        name: "statistics",
+        language: Language::Python,
+        directory: "plugins/statistics",
+        tools: "plugins/statistics",
+    },
+    ForeignSource {
+        name: "text",
+        language: Language::JavaScript,
+        directory: "plugins/text",
+        tools: "plugins/text",
+    },
+    ForeignSource {
+        name: "words",
+        language: Language::JavaScript,
+        directory: "tests/guests/words",
+        tools: "plugins/text",
+    },
+];
 
 /// Tests of a plugin that take longer hang.
 const TESTS_TIMEOUT: Duration = Duration::from_secs(120);
@@ -26,6 +46,17 @@ const IGNORED_DIRECTORIES: [&str; 5] = ["target", "node_modules", "__pycache__",
 
 /// The file with the fingerprint, next to the built component.
 const FINGERPRINT_FILE: &str = "fingerprint";
+
+/// The sources of a plugin or guest.
+#[derive(Debug, Clone, Copy)]
+struct ForeignSource {
+    name: &'static str,
+    language: Language,
+    /// Its directory in the checkout.
+    directory: &'static str,
+    /// The directory of the lockfile with its tools.
+    tools: &'static str,
+}
 
 /// A language with its build and test tools.
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +72,9 @@ enum Language {
 struct ForeignPlugin {
     language: Language,
     name: &'static str,
-    /// Its directory in the checkout.
+    /// Its directory in the checkout, relative.
+    directory: &'static str,
+    /// The same, absolute.
     source: PathBuf,
     /// The directory that contains `node_modules`, or the environment's Python.
     tools: PathBuf,
@@ -51,10 +84,12 @@ struct ForeignPlugin {
 
 /// Builds all plugins whose tools are available and copies them to `plugins/dist`. Prints on stderr only.
 pub(crate) fn build(project: &Project) -> Result<()> {
-    for (name, language) in PLUGINS {
-        match ForeignPlugin::install(project, name, language)? {
+    for source in SOURCES {
+        match ForeignPlugin::install(project, source)? {
             Ok(plugin) => plugin.build(project)?,
-            Err(missing) => report::note(&format!("plugins/dist/{name}.wasm: not built: {missing}")),
+            Err(missing) => {
+                report::note(&format!("plugins/dist/{}.wasm: not built: {missing}", source.name));
+            }
         }
     }
     Ok(())
@@ -63,13 +98,13 @@ pub(crate) fn build(project: &Project) -> Result<()> {
 /// Builds all plugins and runs their tests; a missing tool skips the plugin, or fails in CI.
 pub(crate) fn check(project: &Project) -> Result<Tally> {
     let mut total = Tally::default();
-    for (name, language) in PLUGINS {
-        total.add(match ForeignPlugin::install(project, name, language)? {
+    for source in SOURCES {
+        total.add(match ForeignPlugin::install(project, source)? {
             Ok(plugin) => {
                 plugin.build(project)?;
-                plugin.test()?
+                if plugin.source.join("tests").is_dir() { plugin.test()? } else { Tally::default() }
             }
-            Err(missing) => install::skip_loudly(&format!("plugin {name}"), &missing),
+            Err(missing) => install::skip_loudly(&format!("plugin {}", source.name), &missing),
         });
     }
     Ok(total)
@@ -77,13 +112,13 @@ pub(crate) fn check(project: &Project) -> Result<Tally> {
 
 /// Returns true if `plugins/dist` contains all plugins, built from the current sources.
 pub(crate) fn are_built(project: &Project) -> Result<bool> {
-    for (name, _) in PLUGINS {
+    for ForeignSource { name, directory, .. } in SOURCES {
         let output = output_directory(project, name);
         let fingerprint = fs::read_to_string(output.join(FINGERPRINT_FILE)).unwrap_or_default();
         let built = fs::read(output.join(format!("{name}.wasm")));
         let placed = fs::read(project.dist().join(format!("{name}.wasm")));
         let is_same = matches!((built, placed), (Ok(built), Ok(placed)) if built == placed);
-        if !is_same || fingerprint.split(' ').next() != Some(&*sources_hash(project, name)?) {
+        if !is_same || fingerprint.split(' ').next() != Some(&*sources_hash(project, directory)?) {
             return Ok(false);
         }
     }
@@ -97,9 +132,9 @@ fn output_directory(project: &Project, name: &str) -> PathBuf {
 
 /// A hash of a component's inputs except the tools: its sources, its lockfile with the tools' versions, and the WIT
 /// contract.
-fn sources_hash(project: &Project, name: &str) -> Result<String> {
+fn sources_hash(project: &Project, directory: &str) -> Result<String> {
     let mut files = Vec::new();
-    for directory in [project.root().join("plugins").join(name), project.root().join("wit")] {
+    for directory in [project.root().join(directory), project.root().join("wit")] {
         collect_files(&directory, &mut files)?;
     }
     files.sort();
@@ -115,23 +150,18 @@ fn sources_hash(project: &Project, name: &str) -> Result<String> {
 
 impl ForeignPlugin {
     /// Installs the tools of a plugin.
-    fn install(
-        project: &Project,
-        name: &'static str,
-        language: Language,
-    ) -> Result<Result<Self, MissingTool>> {
-        let directory = format!("plugins/{name}");
+    fn install(project: &Project, source: ForeignSource) -> Result<Result<Self, MissingTool>> {
+        let ForeignSource { name, language, directory, tools: lockfile } = source;
+        let label = lockfile.replace("plugins/", "plugin-");
         let tools = match language {
-            Language::JavaScript => install::npm_packages(project, &format!("plugin-{name}"), &directory)?,
-            Language::Python => install::python_packages(
-                project,
-                &format!("plugin-{name}"),
-                &format!("{directory}/requirements.txt"),
-            )?,
+            Language::JavaScript => install::npm_packages(project, &label, lockfile)?,
+            Language::Python => {
+                install::python_packages(project, &label, &format!("{lockfile}/requirements.txt"))?
+            }
         };
         let source = project.root().join(directory);
         let output = output_directory(project, name);
-        Ok(tools.map(|tools| Self { language, name, source, tools, output }))
+        Ok(tools.map(|tools| Self { language, name, directory, source, tools, output }))
     }
 
     /// Builds the component if an input changed, and copies it to its place.
@@ -221,7 +251,7 @@ impl ForeignPlugin {
     /// A hash of the component's sources, and after a space a hash of the tools' path.
     fn fingerprint(&self, project: &Project) -> Result<String> {
         let tools = self.tools.to_string_lossy();
-        Ok(format!("{} {:016x}", sources_hash(project, self.name)?, install::hash(&[tools.as_bytes()])))
+        Ok(format!("{} {:016x}", sources_hash(project, self.directory)?, install::hash(&[tools.as_bytes()])))
     }
 }
 

@@ -8,6 +8,7 @@
 //! - `sandbox`: runs one call in one instance, with its limits
 //! - `wasi`: implements the functions that plugins import
 //! - `convert`: converts between the contract's types and the core's
+//! - `exported_functions`: makes tools of a component's functions if it doesn't implement the contract
 //! - `diagnostics`: captures output, reports crashes, and cleans text
 
 mod bindings;
@@ -15,6 +16,7 @@ mod change_inbox;
 mod convert;
 mod diagnostics;
 mod engine;
+mod exported_functions;
 #[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
 pub mod fuzz;
@@ -39,6 +41,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use self::engine::{KeptMemory, Ticker};
+use self::exported_functions::package_docs;
 use self::load::cache::CodeCache;
 use self::load::code::{CodeSource, Generations, LoadedCode, MappedCode, MappedCount};
 use self::load::description_cache::{CachedDescription, DescriptionCache};
@@ -59,7 +62,7 @@ use moongate_system::private_dir::PrivateDirError;
 
 pub use self::change_inbox::{ChangeInbox, ReportedChanges};
 pub use self::load::compiler::compile_if_requested;
-pub use self::load::error::{HostError, LoadError, PathOrigin, ReadFailure};
+pub use self::load::error::{HostError, LoadError, PathOrigin, ReadFailure, UncallableComponent};
 pub use self::load::file::ComponentFile;
 pub use self::load::{MAX_CONCURRENT_COMPILES, startup_compiles};
 pub use self::plugin::WasmPlugin;
@@ -233,14 +236,15 @@ impl WasmHost {
             return Ok(Arc::new(described));
         }
         let size = candidate.size().as_u64();
+        let documentation = package_docs::read(&candidate.bytes);
         let mapped = self.loader.load(candidate, &config).await?;
-        let interfaces = Arc::new(Interfaces { file_size: size, ..mapped.interfaces.clone() });
+        let interfaces = Interfaces { file_size: size, documentation, ..mapped.interfaces.clone() };
         let sandbox = self.sandbox(config, digest, Arc::downgrade(&mapped));
-        let manifest = describe::describe(&sandbox).await?;
+        let manifest = describe::describe(&sandbox, &interfaces).await?;
         Ok(Arc::new(WasmPlugin {
             sandbox,
             digest,
-            interfaces,
+            interfaces: Arc::new(interfaces),
             manifest,
             valid_tools: BTreeSet::new(),
             confirmation: Confirmation::confirmed(),

@@ -95,7 +95,7 @@ impl WasmPlugin {
             // Nobody waits for it: calls ask for themselves.
             move_to_background(WorkOwner { plugin: Some(&sandbox.config.id), caller: None }).await;
         }
-        let manifest = describe::describe(&sandbox).await?;
+        let manifest = describe::describe(&sandbox, &self.interfaces).await?;
         if manifest == self.manifest {
             self.confirmation.set();
         }
@@ -194,7 +194,7 @@ impl WasmPlugin {
         if let Some((_, error)) = failed.as_ref().filter(|(at, _)| at.elapsed() < FAILURE_LIFETIME) {
             return Err(error.clone());
         }
-        let manifest = match describe::describe_for_call(&self.sandbox).await {
+        let manifest = match describe::describe_for_call(&self.sandbox, &self.interfaces).await {
             Ok(manifest) => manifest,
             Err(error) => {
                 let error = self.describe_error(error);
@@ -328,6 +328,12 @@ impl GuestCall for CallTool<'_> {
         store: &mut Store<StoreState>,
         instance: &Instance,
     ) -> GuestCallResult<tools::CallOutcome> {
+        let exports = match exports {
+            Exports::Contract(exports) => exports,
+            Exports::Functions(functions) => {
+                return functions.call(store, instance, self.name, self.args).await;
+            }
+        };
         let interface = exports.tools.as_ref().ok_or_else(|| not_exported("tools"))?;
         interface.load(&mut *store, instance)?.call_call_tool(store, self.name, self.args).await
     }
@@ -346,7 +352,7 @@ impl GuestCall for ReadResource<'_> {
         store: &mut Store<StoreState>,
         instance: &Instance,
     ) -> GuestCallResult<resources::ReadOutcome> {
-        let interface = exports.resources.as_ref().ok_or_else(|| not_exported("resources"))?;
+        let interface = exports.contract()?.resources.as_ref().ok_or_else(|| not_exported("resources"))?;
         interface.load(&mut *store, instance)?.call_read_resource(store, self.uri).await
     }
 }
@@ -365,7 +371,7 @@ impl GuestCall for GetPrompt<'_> {
         store: &mut Store<StoreState>,
         instance: &Instance,
     ) -> GuestCallResult<prompts::PromptOutcome> {
-        let interface = exports.prompts.as_ref().ok_or_else(|| not_exported("prompts"))?;
+        let interface = exports.contract()?.prompts.as_ref().ok_or_else(|| not_exported("prompts"))?;
         interface.load(&mut *store, instance)?.call_get_prompt(store, self.name, self.args).await
     }
 }
@@ -386,7 +392,8 @@ impl GuestCall for Complete<'_> {
         store: &mut Store<StoreState>,
         instance: &Instance,
     ) -> GuestCallResult<completions::Completion> {
-        let interface = exports.completions.as_ref().ok_or_else(|| not_exported("completions"))?;
+        let interface =
+            exports.contract()?.completions.as_ref().ok_or_else(|| not_exported("completions"))?;
         let guest = interface.load(&mut *store, instance)?;
         guest.call_complete(store, &self.target, self.name, self.value, self.others).await
     }

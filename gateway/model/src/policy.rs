@@ -127,6 +127,8 @@ pub struct ItemFilter {
     pub deny: BTreeSet<String>,
     /// Items with another public name. Resources have none.
     pub rename: BTreeMap<String, PublicName>,
+    /// Tools with another description than the plugin's.
+    pub describe: BTreeMap<String, String>,
     /// The byte range of each of these names in the configuration file.
     pub places: BTreeMap<String, Range<usize>>,
 }
@@ -141,8 +143,8 @@ impl ItemFilter {
     /// Compares two filters, ignoring their locations in the file.
     #[must_use]
     pub fn is_equivalent_to(&self, other: &Self) -> bool {
-        let Self { allow, deny, rename, places: _ } = self;
-        *allow == other.allow && *deny == other.deny && *rename == other.rename
+        let Self { allow, deny, rename, describe, places: _ } = self;
+        *allow == other.allow && *deny == other.deny && *rename == other.rename && *describe == other.describe
     }
 }
 

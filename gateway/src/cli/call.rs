@@ -228,7 +228,7 @@ impl Call {
             let public = entry.public_name().as_str();
             let tool = entry.tool();
             let name = if self.plugin.is_some() { tool.name.as_str() } else { public };
-            (name.to_owned(), tool.description.clone())
+            (name.to_owned(), entry.description().to_owned())
         });
         tools.collect()
     }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use clap::Args;
 use moongate_config::{Config, Credential, LoadedConfig, NeedMatch, PluginConfig, Requested, StateGrant};
 use moongate_model::builtin_plugin::BUILTIN_PREFIX;
-use moongate_model::manifest::{Interfaces, ItemKind, Manifest, RejectedItem, Resource, ResourceTemplate};
+use moongate_model::manifest::{
+    Interfaces, ItemKind, Manifest, RejectedItem, Resource, ResourceTemplate, Tool,
+};
 use moongate_model::names::PluginId;
 use moongate_protocol::catalog::CatalogPlugin;
 use moongate_sources::{AuditedPackage, Provenance};
@@ -145,10 +147,10 @@ impl<'a> PluginReport<'a> {
         }
     }
 
-    /// The version of the contract, from the exports.
-    fn contract(&self) -> &str {
-        let ours = self.interfaces.exports.iter().find(|name| name.starts_with("moongate:plugin/"));
-        ours.and_then(|name| name.split_once('@')).map_or("", |(_, version)| version)
+    /// The version of the contract, from the exports. `None` if the plugin is a component without the contract.
+    fn contract(&self) -> Option<&str> {
+        let ours = self.interfaces.exports.iter().find(|name| name.starts_with("moongate:plugin/"))?;
+        ours.split_once('@').map(|(_, version)| version)
     }
 
     /// The location of the plugin's state; `None` if it has none or there is no configuration.
@@ -170,6 +172,12 @@ impl<'a> PluginReport<'a> {
         !self.catalog_plugin.policy().filter(kind).offers(name)
     }
 
+    /// A tool's description as clients see it.
+    fn description<'t>(&'t self, tool: &'t Tool) -> &'t str {
+        let described = self.catalog_plugin.policy().tools.describe.get(tool.name.as_str());
+        described.unwrap_or(&tool.description)
+    }
+
     fn document(&self) -> Value {
         let config = self.config;
         let Manifest { info, tools, resources, templates, prompts, rejected: _, has_completions: completes } =
@@ -179,7 +187,7 @@ impl<'a> PluginReport<'a> {
         });
         let tools = tools.iter().map(|tool| {
             json!({
-                "name": tool.name.as_str(), "title": tool.title, "description": tool.description,
+                "name": tool.name.as_str(), "title": tool.title, "description": self.description(tool),
                 "input": tool.input_schema.to_value().ok(),
                 "output": tool.output_schema.as_ref().and_then(|schema| schema.to_value().ok()),
                 "hidden": self.is_hidden(ItemKind::Tool, tool.name.as_str()),

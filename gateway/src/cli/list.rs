@@ -261,7 +261,7 @@ fn tools(catalog: &Catalog) -> Vec<Value> {
             ("name", Some(json!(entry.public_name().as_str()))),
             ("plugin", Some(json!(entry.plugin().id().as_str()))),
             ("title", text(&tool.title)),
-            ("description", Some(json!(tool.description))),
+            ("description", Some(json!(entry.description()))),
             ("input", tool.input_schema.to_value().ok()),
             ("output", tool.output_schema.as_ref().and_then(|schema| schema.to_value().ok())),
         ])

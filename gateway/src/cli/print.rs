@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use anyhow::{Context as _, Result};
 use moongate_config::{ConfigSource, Diagnostic, RenderStyle};
+use moongate_model::manifest::PluginInfo;
 use moongate_model::text::{escape_hidden_in_block, escaped_line, first_chars, is_hidden};
 use serde_json::Value;
 
@@ -79,6 +80,11 @@ pub(super) fn stderr(text: &str) {
 /// External text for use within a line: control characters and line ends are escaped, and it is shortened.
 pub(super) fn inline(text: &str) -> String {
     escaped_line(text, MAX_INLINE_CHARS)
+}
+
+/// A plugin's name and version. A component without the contract has no version.
+pub(super) fn name_and_version(info: &PluginInfo) -> String {
+    format!("{} {}", info.name, info.version).trim_end().to_owned()
 }
 
 /// The first line of a text, shortened, for use within a line.

@@ -39,6 +39,8 @@ impl Workspace {
             "zoo",
             "stateful",
             "malformed",
+            "functions",
+            "words",
         ] {
             let mark = format!("@{name}@");
             if text.contains(&mark) {

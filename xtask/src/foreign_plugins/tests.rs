@@ -5,7 +5,9 @@ use std::fs;
 use crate::project::Project;
 use crate::report::Tally;
 
-use super::{FINGERPRINT_FILE, PLUGINS, are_built, output_directory, output_tally, sources_hash};
+use super::{
+    FINGERPRINT_FILE, ForeignSource, SOURCES, are_built, output_directory, output_tally, sources_hash,
+};
 
 #[test]
 fn reads_the_counts_of_node() {
@@ -31,19 +33,19 @@ fn a_component_of_other_sources_counts_as_not_built() {
         fs::write(path, content).unwrap();
     };
     write(&directory.path().join("wit/a.wit"), "package a:b;");
-    for (name, _) in PLUGINS {
-        let source = directory.path().join("plugins").join(name).join("source");
+    for ForeignSource { name, directory: own, .. } in SOURCES {
+        let source = directory.path().join(own).join("source");
         write(&source, "old");
         let output = output_directory(&project, name);
-        let fingerprint = format!("{} tools", sources_hash(&project, name).unwrap());
+        let fingerprint = format!("{} tools", sources_hash(&project, own).unwrap());
         write(&output.join(FINGERPRINT_FILE), &fingerprint);
         write(&output.join(format!("{name}.wasm")), "code");
         assert!(!are_built(&project).unwrap(), "{name} isn't in `plugins/dist`");
         write(&project.dist().join(format!("{name}.wasm")), "code");
     }
     assert!(are_built(&project).unwrap());
-    let (name, _) = PLUGINS[0];
-    let source = directory.path().join("plugins").join(name).join("source");
+    let ForeignSource { name, directory: own, .. } = SOURCES[0];
+    let source = directory.path().join(own).join("source");
     write(&source, "new");
     assert!(!are_built(&project).unwrap(), "its source changed");
     write(&source, "old");

@@ -56,7 +56,50 @@ pub(super) fn read_filter(
         }
         filter.rename = read_renames(reader, kind, &renamed);
     }
+    if kind == ItemKind::Tool {
+        let described = reader.named_entries(&table, "describe");
+        for (name, value) in &described {
+            places.entry((*name).to_owned()).or_insert_with(|| value.key_span.clone());
+        }
+        filter.describe = read_descriptions(reader, &described);
+    }
     ItemFilter { places, ..filter }
+}
+
+/// The longest description of a tool, in bytes: as long as those of plugins.
+const MAX_DESCRIPTION_BYTES: usize = 16 << 10;
+
+fn read_descriptions(
+    reader: &mut ConfigReader<'_>,
+    described: &[(&str, TomlValue<'_>)],
+) -> BTreeMap<String, String> {
+    let mut descriptions = BTreeMap::new();
+    for (name, value) in described {
+        or_report_name(
+            reader,
+            check_own_name(ItemKind::Tool, name),
+            &value.key_span,
+            "invalid tool name",
+            OWN_NAME_HINT,
+        );
+        let Some(text) = reader.as_string(value, &ValueKind::String("a description")) else { continue };
+        let length = text.text.len();
+        let problem = if text.text.trim().is_empty() {
+            Diagnostic::error(format!("empty description of the tool {}", quoted(name)))
+                .with_hint("describe what the tool does and when to use it, or remove the line")
+        } else if length > MAX_DESCRIPTION_BYTES {
+            Diagnostic::error(format!(
+                "the description of the tool {} is too long: {length} bytes",
+                quoted(name)
+            ))
+            .with_hint(format!("shorten it to {MAX_DESCRIPTION_BYTES} bytes"))
+        } else {
+            descriptions.insert((*name).to_owned(), text.text);
+            continue;
+        };
+        reader.report(problem.with_span(text.span));
+    }
+    descriptions
 }
 
 /// Checks the plugin's own name of an item. Nothing is checked of a URI or template, because invalid ones can be denied.

@@ -336,7 +336,7 @@ static PLUGIN: &[Key] = &[
         ValueKind::String("a name such as \"files\""),
         "The prefix of public names, before `_`. The default is the plugin's name; \"\" means no prefix.",
     ),
-    key("tools", ValueKind::Table(TOOLS), "The offered tools and their public names."),
+    key("tools", ValueKind::Table(TOOLS), "The offered tools, their public names and their descriptions."),
     key("prompts", ValueKind::Table(PROMPTS), "The offered prompts and their public names."),
     key("resources", ValueKind::Table(RESOURCES), "The offered resources and resource templates."),
     optional(
@@ -386,6 +386,12 @@ static TOOLS: &[Key] = &[
         "rename",
         ValueKind::Named(&ValueKind::String("a public name such as \"now\"")),
         "Maps the plugin's own names to public names, which get no prefix.",
+    ),
+    key(
+        "describe",
+        ValueKind::Named(&ValueKind::String("a description such as \"Adds two numbers\"")),
+        "Maps the plugin's own names to descriptions, in place of the plugin's own descriptions. Functions of \
+         [components without the contract](components.md) have no others.",
     ),
 ];
 

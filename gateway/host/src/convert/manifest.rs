@@ -62,6 +62,11 @@ pub(crate) struct InvalidItem {
 }
 
 impl InvalidItem {
+    /// A tool that can't be offered.
+    pub(crate) fn tool(name: String, reason: impl Into<String>) -> Self {
+        Self { kind: ItemKind::Tool, name, error: ConvertError::new(reason) }
+    }
+
     /// The item as the catalog reports it.
     pub(crate) fn into_rejected(self, fix: Option<String>) -> RejectedItem {
         let Self { kind, name, error } = self;

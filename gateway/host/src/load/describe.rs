@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use moongate_config::{LimitKey, Limits, PluginConfig};
 use moongate_model::call::CallError;
-use moongate_model::manifest::{Manifest, RejectedItem};
+use moongate_model::manifest::{Interfaces, Manifest, RejectedItem};
 use wasmtime::Store;
 use wasmtime::component::Instance;
 
@@ -13,6 +13,7 @@ use super::exports::Exports;
 use crate::bindings::{lifecycle, prompts, resources, tools, types};
 use crate::convert::{self, ConvertError, InvalidItem};
 use crate::diagnostics::failure_text::FailureText;
+use crate::exported_functions::{self, ExportedFunctions};
 use crate::sandbox::call::{GuestCall, Sandbox, SandboxError};
 use crate::sandbox::store::{StoreError, StoreState};
 
@@ -24,11 +25,14 @@ struct Description {
     templates: Vec<resources::ResourceTemplate>,
     prompts: Vec<prompts::Prompt>,
     completes: bool,
+    /// Functions that can't be tools.
+    refused: Vec<InvalidItem>,
 }
 
 /// Reads the whole description in one instance. Keeps the name of the running function, so that a trap's error can
 /// contain it.
 struct Describe<'a> {
+    interfaces: &'a Interfaces,
     current_function: &'a Mutex<Option<&'static str>>,
 }
 
@@ -62,6 +66,12 @@ impl GuestCall for Describe<'_> {
         store: &mut Store<StoreState>,
         instance: &Instance,
     ) -> wasmtime::Result<Result<Description, LoadError>> {
+        let exports = match exports {
+            Exports::Contract(exports) => exports,
+            Exports::Functions(functions) => {
+                return Ok(functions_description(functions, self.interfaces, store.data().config()));
+            }
+        };
         if let Err(error) = exports.check(store, instance) {
             return Ok(Err(error));
         }
@@ -74,6 +84,7 @@ impl GuestCall for Describe<'_> {
             templates: Vec::new(),
             prompts: Vec::new(),
             completes: exports.completions.is_some(),
+            refused: Vec::new(),
         };
         macro_rules! list {
             ($interface:ident, $field:ident, $call:ident, $function:literal) => {
@@ -95,22 +106,78 @@ impl GuestCall for Describe<'_> {
     }
 }
 
+/// The description of a component without the contract. Its functions are its tools.
+fn functions_description(
+    functions: &ExportedFunctions,
+    interfaces: &Interfaces,
+    config: &PluginConfig,
+) -> Result<Description, LoadError> {
+    let limits = &config.limits;
+    // A little more than the limit, so that the error names a sufficient one.
+    let max_schema = usize::try_from(limits.schema.as_u64().saturating_mul(2)).unwrap_or(usize::MAX);
+    let mut left = usize::try_from(limits.transfer.as_u64()).unwrap_or(usize::MAX);
+    let mut tools = Vec::new();
+    for function in &functions.functions {
+        let (input_schema, output_schema) = exported_functions::tool_schemas(function, max_schema);
+        let length = input_schema.len() + output_schema.as_ref().map_or(0, String::len);
+        left = left.checked_sub(length).ok_or_else(|| LoadError::InvalidDescription {
+            reason: "the schemas of all functions are larger than `limits.transfer` allows".to_owned(),
+            low: Some(Box::new(LimitTooLow::with_unknown_need(limits, LimitKey::Transfer))),
+        })?;
+        tools.push(tools::Tool {
+            name: function.name.clone(),
+            title: None,
+            description: Some(function.description(&interfaces.documentation)),
+            input_schema,
+            output_schema,
+            annotations: None,
+            icons: None,
+            meta: None,
+            extra: None,
+        });
+    }
+    let refused = functions.refused.iter();
+    Ok(Description {
+        info: lifecycle::PluginInfo {
+            name: config.id.as_str().to_owned(),
+            version: String::new(),
+            title: None,
+            description: None,
+            website_url: None,
+            icons: None,
+            instructions: None,
+            config_schema: None,
+            meta: None,
+            extra: None,
+        },
+        tools,
+        resources: Vec::new(),
+        templates: Vec::new(),
+        prompts: Vec::new(),
+        completes: false,
+        refused: refused.map(|refused| InvalidItem::tool(refused.name.clone(), &*refused.reason)).collect(),
+    })
+}
+
 /// Checks the types of the exports, and reads the description. Only a few plugins are asked at once.
-pub(crate) async fn describe(sandbox: &Sandbox) -> Result<Manifest, LoadError> {
+pub(crate) async fn describe(sandbox: &Sandbox, interfaces: &Interfaces) -> Result<Manifest, LoadError> {
     let _permit = sandbox.shared.describing.acquire().await;
-    describe_now(sandbox).await
+    describe_now(sandbox, interfaces).await
 }
 
 /// The same before a call, which doesn't wait for plugins that nobody has called.
-pub(crate) async fn describe_for_call(sandbox: &Sandbox) -> Result<Manifest, LoadError> {
+pub(crate) async fn describe_for_call(
+    sandbox: &Sandbox,
+    interfaces: &Interfaces,
+) -> Result<Manifest, LoadError> {
     let _permit = sandbox.shared.describing_for_calls.acquire().await;
-    describe_now(sandbox).await
+    describe_now(sandbox, interfaces).await
 }
 
-async fn describe_now(sandbox: &Sandbox) -> Result<Manifest, LoadError> {
+async fn describe_now(sandbox: &Sandbox, interfaces: &Interfaces) -> Result<Manifest, LoadError> {
     let PluginConfig { id, limits, .. } = &*sandbox.config;
     let current_function = Mutex::new(None);
-    let result = sandbox.call_for_gateway(Describe { current_function: &current_function }).await;
+    let result = sandbox.call_for_gateway(Describe { interfaces, current_function: &current_function }).await;
     let function = current_function.into_inner().unwrap_or_else(PoisonError::into_inner);
     let description = match result {
         Ok(description) => description?,
@@ -172,9 +239,9 @@ fn too_low(error: &CallError, wanted: Option<u64>, limits: &Limits) -> Option<Li
 }
 
 fn manifest(description: Description, config: &PluginConfig) -> Result<Manifest, ConvertError> {
-    let Description { info, tools, resources, templates, prompts, completes } = description;
+    let Description { info, tools, resources, templates, prompts, completes, refused: mut invalid } =
+        description;
     let limits = &config.limits;
-    let mut invalid = Vec::new();
     Ok(Manifest {
         info: convert::info(info, limits)?,
         tools: convert::tools(tools, limits, &mut invalid)?,

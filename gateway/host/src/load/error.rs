@@ -1,5 +1,6 @@
 //! Errors of loading a plugin, for the operator or the author who has to fix it.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use bytesize::ByteSize;
@@ -54,6 +55,34 @@ fn absence(link: Option<&Path>, directory: Option<&Path>) -> String {
         (Some(to), _) => format!(": it is a symlink to `{}`, which doesn't exist", display_path(to)),
         (None, Some(directory)) => format!(": there is no directory `{}`", display_path(directory)),
         (None, None) => String::new(),
+    }
+}
+
+/// A component without exports that the gateway can call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UncallableComponent {
+    /// It exports interfaces of the contract, but not the required one.
+    PartOfContract,
+    /// It exports only WASI's entry point of programs.
+    Command,
+    /// It exports only WASI's handler of HTTP requests.
+    HttpServer,
+    /// It exports no functions.
+    NoFunctions,
+}
+
+impl fmt::Display for UncallableComponent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::PartOfContract => "doesn't export `lifecycle`, which is required",
+            Self::Command => {
+                "is a command-line program (it exports `wasi:cli/run`), and exports no other functions"
+            }
+            Self::HttpServer => {
+                "is an HTTP server (it exports `wasi:http/incoming-handler`), and exports no other functions"
+            }
+            Self::NoFunctions => "exports no interface of moongate:plugin and no functions",
+        })
     }
 }
 
@@ -219,10 +248,10 @@ pub enum LoadError {
         reason: String,
     },
     /// The component isn't a plugin.
-    #[error("{}", if *other { "the component doesn't export `lifecycle`, which is required" } else { "the component exports no interface of moongate:plugin" })]
+    #[error("the component {found}")]
     NotAPlugin {
-        /// True if it exports other interfaces of the contract.
-        other: bool,
+        /// The component's exports.
+        found: UncallableComponent,
     },
     /// The component exports an interface with a different type than the contract's.
     #[error("the component's export `{interface}` doesn't match the contract: {found}")]

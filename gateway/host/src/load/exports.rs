@@ -1,22 +1,31 @@
-//! The plugin's exported interfaces, looked up once by name, and their functions in an instance.
+//! The component's exports, looked up once by name: the contract's interfaces, or other functions.
 //!
-//! All interfaces except `lifecycle` are optional. Types are checked when an interface is loaded into an instance. If
-//! an interface doesn't match, its functions are checked one by one to find the wrong one.
+//! All interfaces of the contract except `lifecycle` are optional. Types are checked when an interface is loaded into an
+//! instance. If an interface doesn't match, its functions are checked one by one to find the wrong one.
 
 use wasmtime::component::{Instance, InstancePre};
 use wasmtime::{AsContextMut, Store};
 
-use super::error::LoadError;
+use super::error::{LoadError, UncallableComponent};
 use crate::bindings::{completions, lifecycle, prompts, resources, tools, types};
 use crate::diagnostics::text;
+use crate::exported_functions::ExportedFunctions;
 use crate::sandbox::store::StoreState;
 use crate::wasi::linker::CONTRACT_PACKAGE;
 
 /// The version for looking up exports. It also finds other patch versions.
 const CONTRACT_VERSION: &str = "0.1.0";
 
-/// The index of each exported interface.
-pub(crate) struct Exports {
+/// The exports of a component that can be a plugin.
+pub(crate) enum Exports {
+    /// The component implements the contract.
+    Contract(ContractExports),
+    /// The component doesn't implement the contract, and exports functions.
+    Functions(ExportedFunctions),
+}
+
+/// The index of each exported interface of the contract.
+pub(crate) struct ContractExports {
     pub(crate) lifecycle: lifecycle::GuestIndices,
     pub(crate) tools: Option<tools::GuestIndices>,
     pub(crate) resources: Option<resources::GuestIndices>,
@@ -48,8 +57,53 @@ macro_rules! mismatches {
 }
 
 impl Exports {
-    /// Looks up the interfaces by name.
+    /// Looks up the exports.
+    ///
+    /// # Errors
+    /// There is nothing that the gateway can call, or an interface of the contract has another type.
     pub(crate) fn find(pre: &InstancePre<StoreState>) -> Result<Self, LoadError> {
+        let exports = pre.component().component_type();
+        if exports.exports(pre.engine()).any(|(name, _)| is_of_contract(name)) {
+            return ContractExports::find(pre).map(Self::Contract);
+        }
+        let functions = ExportedFunctions::find(pre)?;
+        if functions.is_empty() {
+            let has =
+                |interface| exports.exports(pre.engine()).any(|(name, _)| is_version_of(interface, name));
+            let found = if has("wasi:cli/run") {
+                UncallableComponent::Command
+            } else if has("wasi:http/incoming-handler") {
+                UncallableComponent::HttpServer
+            } else {
+                UncallableComponent::NoFunctions
+            };
+            return Err(LoadError::NotAPlugin { found });
+        }
+        Ok(Self::Functions(functions))
+    }
+
+    /// The interfaces of the contract. The catalog only asks for them if the component exports them.
+    pub(crate) fn contract(&self) -> wasmtime::Result<&ContractExports> {
+        match self {
+            Self::Contract(exports) => Ok(exports),
+            Self::Functions(_) => Err(wasmtime::format_err!("the component doesn't implement the contract")),
+        }
+    }
+}
+
+/// True if the export is an interface of the contract.
+fn is_of_contract(name: &str) -> bool {
+    name.strip_prefix(CONTRACT_PACKAGE).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// True if `name` is this interface in any version.
+fn is_version_of(interface: &str, name: &str) -> bool {
+    name.strip_prefix(interface).is_some_and(|rest| rest.is_empty() || rest.starts_with('@'))
+}
+
+impl ContractExports {
+    /// Looks up the interfaces by name.
+    fn find(pre: &InstancePre<StoreState>) -> Result<Self, LoadError> {
         let has = |interface| pre.component().get_export_index(None, full_name(interface)).is_some();
         let type_error = |interface: &str| {
             let interface = interface.to_owned();
@@ -63,7 +117,7 @@ impl Exports {
         let prompts = has("prompts");
         let completions = has("completions");
         if !has("lifecycle") {
-            return Err(LoadError::NotAPlugin { other: tools || resources || prompts || completions });
+            return Err(LoadError::NotAPlugin { found: UncallableComponent::PartOfContract });
         }
         Ok(Self {
             lifecycle: lifecycle::GuestIndices::new(pre).map_err(type_error("lifecycle"))?,

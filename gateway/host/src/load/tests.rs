@@ -96,7 +96,10 @@ async fn checks_size_digest_and_type_of_the_file() {
 
 #[tokio::test]
 async fn refuses_components_without_the_required_export() {
-    assert_eq!(message(&wat("(component)")).await, "the component exports no interface of moongate:plugin");
+    assert_eq!(
+        message(&wat("(component)")).await,
+        "the component exports no interface of moongate:plugin and no functions"
+    );
     let no_lifecycle = component(
         "export moongate:plugin/completions@0.1.0;",
         r#"(module (memory (export "memory") 1)

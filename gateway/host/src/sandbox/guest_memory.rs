@@ -131,6 +131,11 @@ impl<T> InstanceMemory<T> {
         true
     }
 
+    /// Returns memory. The call keeps it until its end, for what it needs next.
+    pub(crate) fn shrink(&mut self, bytes: u64) {
+        self.used = self.used.saturating_sub(bytes).max(INSTANCE_OVERHEAD);
+    }
+
     /// Takes the memory of more table elements. False if there is too little.
     pub(crate) fn grow_tables(&mut self, elements: u64) -> bool {
         self.grow(elements.saturating_mul(TABLE_ELEMENT_BYTES))

@@ -419,6 +419,23 @@ impl MemoryLimiter {
         }
     }
 
+    /// Takes memory for values that the gateway passes to the guest. It doesn't count as the guest's own. False if all
+    /// instances together have too much.
+    pub(crate) fn take_values(&mut self, bytes: u64) -> bool {
+        let is_taken = self.instance.as_mut().is_none_or(|instance| instance.grow(bytes));
+        if !is_taken {
+            self.refuse_for_gateway();
+        }
+        is_taken
+    }
+
+    /// Returns the memory of values.
+    pub(crate) fn return_values(&mut self, bytes: u64) {
+        if let Some(instance) = &mut self.instance {
+            instance.shrink(bytes);
+        }
+    }
+
     fn refuse_for_gateway(&mut self) {
         self.refused = Some(RefusedGrowth::Gateway);
         self.wanted = None; // an earlier refusal's

@@ -11,6 +11,7 @@ use wasmtime_wasi::{I32Exit, ResourceTableError};
 use super::store::{RefusedGrowth, StoreState};
 use crate::diagnostics::crash_report::StderrTail;
 use crate::diagnostics::text;
+use crate::exported_functions::ValuesTooLarge;
 
 /// The reason that a call failed. `stderr_tail` is read only if the guest aborted.
 pub(crate) fn classify<'t>(
@@ -21,6 +22,9 @@ pub(crate) fn classify<'t>(
 ) -> CallError {
     if let Some(trap) = error.downcast_ref::<Trap>() {
         return classify_trap(*trap, state, limits, stderr_tail);
+    }
+    if error.is::<ValuesTooLarge>() {
+        return CallError::TooLarge(limits.transfer.as_u64());
     }
     if error.is::<PoolConcurrencyLimitError>() {
         return CallError::Busy(BusyReason::Gateway);

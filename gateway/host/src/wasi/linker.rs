@@ -136,7 +136,7 @@ pub(crate) fn check(engine: &Engine, component: &Component) -> Result<Imports, L
             interfaces.capabilities.extend(need_of(engine, name, instance));
         }
         let Some((interface, version)) = contract_interface(name) else {
-            if !is_known(name) {
+            if !is_known(name) && needs_implementation(engine, &item.ty) {
                 unknown.push(name.to_owned());
             }
             continue;
@@ -218,6 +218,22 @@ fn check_version(name: &str, version: &str) -> Result<(), LoadError> {
         name: text::clean_line(name, text::MAX_WORD_BYTES),
         spoken: CONTRACT_VERSION,
     })
+}
+
+/// False for an import that only names types, such as a record that a component's world defines.
+fn needs_implementation(engine: &Engine, item: &ComponentItem) -> bool {
+    match item {
+        ComponentItem::Type(_) => false,
+        ComponentItem::ComponentInstance(instance) => {
+            let mut members = instance.exports(engine);
+            members.len() == 0 || members.any(|(_, item)| !matches!(item.ty, ComponentItem::Type(_)))
+        }
+        ComponentItem::ComponentFunc(_)
+        | ComponentItem::CoreFunc(_)
+        | ComponentItem::Module(_)
+        | ComponentItem::Component(_)
+        | ComponentItem::Resource(_) => true,
+    }
 }
 
 /// True for an interface of WASI in a known version.

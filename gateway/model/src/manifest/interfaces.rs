@@ -1,6 +1,6 @@
 //! A component's imports and exports. They show everything that the component can request.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,8 @@ pub struct Interfaces {
     pub capabilities: BTreeSet<GuestCapability>,
     /// The size of its file, in bytes.
     pub file_size: u64,
+    /// The documentation of its exported functions, if it contains any.
+    pub documentation: BTreeMap<String, String>,
 }
 
 /// A capability that works only if `gateway.toml` grants it.

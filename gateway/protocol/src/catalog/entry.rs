@@ -59,6 +59,13 @@ impl ToolEntry {
         &self.catalog_plugin.plugin().manifest().tools[self.catalog_plugin.offer().tools[self.index].index]
     }
 
+    /// The description that clients see: that of the configuration, or else the plugin's own.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        let described = self.catalog_plugin.offer().tools[self.index].description.as_deref();
+        described.unwrap_or(&self.tool().description)
+    }
+
     /// The schema of its arguments, as clients see it.
     #[must_use]
     pub fn shown_input(&self) -> &Json {

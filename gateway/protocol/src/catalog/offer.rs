@@ -53,6 +53,8 @@ pub(super) struct OfferedTool {
     pub(super) input: Schema,
     pub(super) output: Option<Schema>,
     pub(super) shown: ShownSchemas,
+    /// The description in the configuration. `None` means the plugin's own.
+    pub(super) description: Option<String>,
     pub(super) digest: Digest,
 }
 
@@ -100,7 +102,7 @@ impl PluginOffer {
     pub(super) fn after_change(plugin: &dyn Plugin, policy: &PluginPolicy) -> Self {
         let manifest = plugin.manifest();
         let mut builder = OfferBuilder { plugin, manifest, policy, offer: Self::default() };
-        builder.offer.warnings = unknown_names::allowed_or_renamed(manifest, policy);
+        builder.offer.warnings = unknown_names::selected(manifest, policy);
         builder.rejected();
         builder.tools();
         builder.prompts();
@@ -198,8 +200,9 @@ impl OfferBuilder<'_> {
         for ((index, tool, (input, output)), public) in valid.into_iter().zip(names) {
             let Some(public) = public else { continue };
             let shown = self.shown_schemas(tool);
-            let digest = tool_digest(&public, tool, &shown);
-            self.offer.tools.push(OfferedTool { public, index, input, output, shown, digest });
+            let description = self.policy.tools.describe.get(tool.name.as_str()).cloned();
+            let digest = tool_digest(&public, tool, description.as_deref(), &shown);
+            self.offer.tools.push(OfferedTool { public, index, input, output, shown, description, digest });
         }
     }
 
@@ -386,9 +389,10 @@ impl OfferBuilder<'_> {
 
 /// The digest of everything that clients see of a tool: everything except the plugin's own name for it. New fields must
 /// be added here.
-fn tool_digest(public: &PublicName, tool: &Tool, shown: &ShownSchemas) -> Digest {
+fn tool_digest(public: &PublicName, tool: &Tool, described: Option<&str>, shown: &ShownSchemas) -> Digest {
     let Tool { name: _, title, description, input_schema: _, output_schema: _, hints, icons, meta, extra } =
         tool;
+    let description = described.unwrap_or(description);
     let input = shown.input(tool);
     let output = shown.output(tool);
     debug_digest(&(public, title, description, input, output, hints, icons, meta, extra))

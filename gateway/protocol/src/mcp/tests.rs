@@ -48,7 +48,13 @@ fn tool() -> Tool {
 
 /// A tool whose schemas are shown unchanged.
 fn item<'a>(name: &'a PublicName, tool: &'a Tool) -> ToolItem<'a> {
-    ToolItem { name, tool, input_schema: &tool.input_schema, output_schema: tool.output_schema.as_ref() }
+    ToolItem {
+        name,
+        tool,
+        description: &tool.description,
+        input_schema: &tool.input_schema,
+        output_schema: tool.output_schema.as_ref(),
+    }
 }
 
 fn members(value: &Value) -> Vec<&str> {

@@ -9,7 +9,7 @@ use moongate_config::{
 use moongate_model::manifest::{GuestCapability, Manifest};
 use moongate_protocol::catalog::CatalogPlugin;
 
-use crate::cli::print::{count, inline, summary};
+use crate::cli::print::{count, inline, name_and_version, summary};
 
 /// The word for a permission that isn't granted.
 const NOTHING: &str = "nothing";
@@ -28,7 +28,8 @@ pub(super) fn page(
     let interfaces = loaded.plugin().interfaces().cloned().unwrap_or_default();
     let matches = config.compare_with_imports(&interfaces);
     let about = info.description.as_deref().map(summary).unwrap_or_default();
-    let mut page = format!("{} {}: {about}\n", inline(&info.name), inline(&info.version));
+    let name = inline(&name_and_version(info));
+    let mut page = if about.is_empty() { format!("{name}\n") } else { format!("{name}: {about}\n") };
     let named: Vec<String> =
         tools.iter().take(MAX_NAMED_TOOLS).map(|tool| inline(tool.name.as_str())).collect();
     let more = if tools.len() > MAX_NAMED_TOOLS { ", …" } else { "" };

@@ -13,7 +13,7 @@ use moongate_sources::{AuditedPackage, Provenance};
 use serde_json::Value;
 
 use super::{PluginEntry, PluginReport};
-use crate::cli::print::{inline, summary};
+use crate::cli::print::{self, inline, summary};
 use crate::cli::schema_fields::{self, field_lines, fields};
 
 /// The whole page.
@@ -27,14 +27,18 @@ pub(super) fn page(shown: &PluginReport<'_>) -> String {
     };
     let mut page = format!("{}\n", inline(&from));
     let about = info.description.as_deref().map(summary).unwrap_or_default();
-    let name = format!("{} {}", info.name, info.version);
+    let name = print::name_and_version(info);
+    let contract = match shown.contract() {
+        Some(version) => format!("moongate:plugin@{version}"),
+        None => "none; its exported functions are tools".to_owned(),
+    };
     rows(
         &mut page,
         &[
             ("name", if about.is_empty() { name } else { format!("{name}: {about}") }),
             ("digest", shown.catalog_plugin.plugin().digest().to_string()),
             ("size", ByteSize::b(shown.interfaces.file_size).display().iec().to_string()),
-            ("contract", format!("moongate:plugin@{}", shown.contract())),
+            ("contract", contract),
         ],
     );
     let title = if shown.entry == PluginEntry::Absent { "needs" } else { "needs and grants" };
@@ -214,7 +218,7 @@ fn item_line(kind: ItemKind, name: &str, about: &str, shown: &PluginReport<'_>) 
 /// A tool with its arguments.
 fn tool(tool: &Tool, shown: &PluginReport<'_>) -> String {
     let schema = tool.input_schema.to_value().unwrap_or_default();
-    item_line(ItemKind::Tool, tool.name.as_str(), &summary(&tool.description), shown)
+    item_line(ItemKind::Tool, tool.name.as_str(), &summary(shown.description(tool)), shown)
         + &members(&schema, 4).concat()
 }
 

@@ -8,8 +8,8 @@ use moongate_config::{Config, PluginConfig, Requested};
 use moongate_model::manifest::Manifest;
 
 use super::difference;
-use crate::cli::configuration;
 use crate::cli::remote_plugins::RemotePlugin;
+use crate::cli::{configuration, print};
 use crate::supervisor::{Supervisor, SupervisorOptions};
 
 /// The items and permissions of a component. Each map has a text for each name, which differs if the item differs.
@@ -52,7 +52,7 @@ impl ComponentSummary {
         let resources = resources.iter().map(|it| (it.uri.as_str().to_owned(), shown(it)));
         let templates = templates.iter().map(|it| (it.uri_template.as_str().to_owned(), shown(it)));
         Ok(Self {
-            version: format!("{} {}", info.name, info.version),
+            version: print::name_and_version(info),
             tools: tools.iter().map(|it| (it.name.as_str().to_owned(), shown(it))).collect(),
             prompts: prompts.iter().map(|it| (it.name.as_str().to_owned(), shown(it))).collect(),
             resources: resources.chain(templates).collect(),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use moongate_config::{LimitKey, PluginConfig, SourceField};
 
-use super::{LimitTooLow, LoadError, ReadFailure};
+use super::{LimitTooLow, LoadError, ReadFailure, UncallableComponent};
 use crate::diagnostics::text::display_path;
 use crate::wasi::linker;
 
@@ -142,13 +142,7 @@ impl LoadError {
             Self::ImportMismatch { .. } | Self::ExportMismatch { .. } => {
                 "rebuild the plugin with this gateway's `wit/` or SDK".to_owned()
             }
-            Self::NotAPlugin { other } => {
-                let truncated =
-                    if *other { "" } else { "; if it does already, the file is truncated: copy or build it again" };
-                format!(
-                    "export `moongate:plugin/lifecycle@0.1.0`, as `#[plugin]` of the Rust SDK does{truncated}"
-                )
-            }
+            Self::NotAPlugin { found } => uncallable_hint(*found).to_owned(),
             Self::DescribeFailed { low, .. } | Self::InvalidDescription { low, .. } => {
                 let LimitTooLow { key, sufficient: enough, .. } = low.as_deref()?;
                 named.raise_limit(*key, enough.as_deref())
@@ -156,6 +150,27 @@ impl LoadError {
             Self::Internal(_) => return None,
             Self::GrantedDirectory { hint, .. } => hint.clone(),
         })
+    }
+}
+
+/// The fix for a component without exports that the gateway can call.
+fn uncallable_hint(found: UncallableComponent) -> &'static str {
+    match found {
+        UncallableComponent::PartOfContract => {
+            "export `moongate:plugin/lifecycle@0.1.0`, as `#[plugin]` of the Rust SDK does"
+        }
+        UncallableComponent::Command => {
+            "the gateway calls exported functions: export them, or implement moongate:plugin; `wasmtime run` runs \
+             programs"
+        }
+        UncallableComponent::HttpServer => {
+            "the gateway calls exported functions: export them, or implement moongate:plugin; `wasmtime serve` runs \
+             HTTP servers"
+        }
+        UncallableComponent::NoFunctions => {
+            "export functions, or implement moongate:plugin, as `#[plugin]` of the Rust SDK does; if it does already, \
+             the file is truncated: copy or build it again"
+        }
     }
 }
 

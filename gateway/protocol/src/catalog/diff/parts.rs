@@ -77,14 +77,14 @@ pub(super) fn differing_parts(before: &PartDigests, now: &PartDigests) -> Vec<It
 
 /// The parts of a tool.
 pub(super) fn tool_parts(entry: &ToolEntry) -> PartDigests {
-    let Tool { name, title, description, input_schema, output_schema, hints, icons, meta, extra } =
+    let Tool { name, title, description: _, input_schema, output_schema, hints, icons, meta, extra } =
         entry.tool();
     let ToolHints { title: hint_title, read_only, destructive, idempotent, open_world, extra: hint_extra } =
         hints;
     vec![
         (ItemPart::Origin, debug_digest(&(entry.plugin().id(), name))),
         (ItemPart::Title, debug_digest(&(title, hint_title))),
-        (ItemPart::Description, debug_digest(description)),
+        (ItemPart::Description, debug_digest(&entry.description())),
         (ItemPart::InputSchema, debug_digest(&(input_schema, entry.shown_input()))),
         (ItemPart::OutputSchema, debug_digest(&(output_schema, entry.shown_output()))),
         (ItemPart::Hints, debug_digest(&(read_only, destructive, idempotent, open_world, hint_extra))),

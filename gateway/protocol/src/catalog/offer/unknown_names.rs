@@ -31,8 +31,8 @@ pub(super) fn denied(manifest: &Manifest, policy: &PluginPolicy) -> Vec<OfferWar
     found
 }
 
-/// The unknown names that are allowed, renamed or have rates.
-pub(super) fn allowed_or_renamed(manifest: &Manifest, policy: &PluginPolicy) -> Vec<OfferWarning> {
+/// The unknown names that are allowed, renamed or described, or have rates.
+pub(super) fn selected(manifest: &Manifest, policy: &PluginPolicy) -> Vec<OfferWarning> {
     let mut found = Vec::new();
     for kind in SELECTED_KINDS {
         let known = known_names(manifest, kind);
@@ -48,6 +48,10 @@ pub(super) fn allowed_or_renamed(manifest: &Manifest, policy: &PluginPolicy) -> 
                 Some(old) => problem.with_hint(format!("put the old name first: `{old} = \"{name}\"`")),
                 None => problem,
             };
+            found.push(OfferWarning { problem, item: Some((kind, name.clone())) });
+        }
+        for name in filter.describe.keys().filter(is_unknown) {
+            let problem = unknown_name(&policy.id, kind, &list(kind, "describe"), name, &known);
             found.push(OfferWarning { problem, item: Some((kind, name.clone())) });
         }
     }

@@ -17,6 +17,8 @@ pub(in crate::mcp) struct ToolItem<'a> {
     pub(in crate::mcp) name: &'a PublicName,
     /// The tool.
     pub(in crate::mcp) tool: &'a Tool,
+    /// The description that clients see.
+    pub(in crate::mcp) description: &'a str,
     /// The schema of its arguments, as shown to clients.
     pub(in crate::mcp) input_schema: &'a Json,
     /// The schema of its structured result, as shown to clients.
@@ -34,11 +36,11 @@ pub(in crate::mcp) struct PromptItem<'a> {
 
 impl Serialize for View<'_, ToolItem<'_>> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let ToolItem { name, tool, input_schema, output_schema } = self.value;
+        let ToolItem { name, tool, description, input_schema, output_schema } = self.value;
         let Tool {
             name: _,
             title,
-            description,
+            description: _,
             input_schema: _,
             output_schema: _,
             hints,

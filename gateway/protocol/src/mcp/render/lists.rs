@@ -85,6 +85,7 @@ impl ListResult<'_> {
                     .map(|entry| ToolItem {
                         name: entry.public_name(),
                         tool: entry.tool(),
+                        description: entry.description(),
                         input_schema: entry.shown_input(),
                         output_schema: entry.shown_output(),
                     })
