@@ -85,6 +85,10 @@ impl ImageTrial {
         for directory in ["config", "cache", "state"] {
             fs::create_dir_all(mounts.join(directory))?;
         }
+        // Container engines create missing mount points; bubblewrap can't in a read-only root.
+        for directory in ["proc", "dev", "tmp"] {
+            fs::create_dir_all(root.join(directory))?;
+        }
         fs::write(mounts.join("config/gateway.toml"), CONFIGURATION)?;
         Ok(Self { root, mounts, config })
     }
