@@ -55,9 +55,9 @@ mod version;
 pub enum ExitKind {
     /// The command succeeded.
     Success,
-    /// The command failed for a reason that has no code of its own.
+    /// The command failed for a reason that has no code of its own, or the answer to its question was no.
     Failure,
-    /// The command line is invalid; clap uses the same code.
+    /// The command line is invalid, or doesn't confirm what the command can't ask; clap uses the same code.
     Usage,
     /// The gateway rejected the token, or requires one.
     Unauthorized,
@@ -105,7 +105,7 @@ Examples:
 
 Exit codes:
    0  success
-   1  failure
+   1  failure, or you answered no
    2  invalid command line
    3  missing or invalid token or client certificate
    4  no gateway responds

@@ -30,6 +30,7 @@ use moongate_host::{
 };
 
 mod backoff;
+mod cached_plugins;
 mod check;
 pub mod control;
 mod desired_config;

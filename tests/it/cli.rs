@@ -8,6 +8,8 @@ mod applied_hints;
 mod first_hour;
 mod inspect;
 #[cfg(unix)]
+mod after_install;
+#[cfg(unix)]
 mod install;
 mod roles;
 #[cfg(unix)]

@@ -39,6 +39,8 @@ mod text_edit;
 #[cfg(any(test, feature = "fuzz"))]
 pub use grants::fuzz_grant;
 pub use load::{LoadedConfig, load_config, parse_config};
+#[cfg(any(test, feature = "fuzz"))]
+pub use lock_file::fuzz_lock;
 pub use lock_file::{LockFile, LockFileError, LockedComponent};
 pub use model::{
     CertificateContent, CertificateName, ClientFeature, Credential, Diagnostic, DirGrant, DirMode, Grants,

@@ -16,6 +16,12 @@ use toml::value::Datetime;
 use crate::model::diagnostic::quoted;
 use crate::model::{SignerId, parse_sha256, toml_string};
 
+#[cfg(any(test, feature = "fuzz"))]
+mod fuzz;
+
+#[cfg(any(test, feature = "fuzz"))]
+pub use fuzz::fuzz_lock;
+
 /// The version of the format.
 const LOCK_VERSION: i64 = 1;
 

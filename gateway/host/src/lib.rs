@@ -35,6 +35,7 @@ use std::sync::{Arc, Weak};
 use moongate_config::PluginConfig;
 use moongate_model::manifest::Interfaces;
 use moongate_model::names::{Digest, PluginId};
+use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use self::engine::{KeptMemory, Ticker};
@@ -192,10 +193,16 @@ impl WasmHost {
 
     /// The plugin as its description is cached, if its file hasn't changed since it was read. Neither the file nor the code
     /// is read. `None` after [`Self::start_serving`].
-    pub async fn load_described(&self, config: &Arc<PluginConfig>) -> Option<Arc<WasmPlugin>> {
-        let (loader, plugin) = (Arc::clone(&self.loader), Arc::clone(config));
-        let found = self.find_described(config, move || loader.find_described(&plugin)).await?;
-        Some(Arc::new(found))
+    ///
+    /// Blocks while file systems are accessed. Must be called in a Tokio runtime, on a thread for blocking work.
+    #[must_use]
+    pub fn find_described(&self, config: &Arc<PluginConfig>) -> Option<Arc<WasmPlugin>> {
+        if !self.uses_cached_descriptions.load(Ordering::Relaxed) {
+            return None;
+        }
+        let (digest, description) = self.loader.find_described(config)?;
+        let described = self.described(config, digest, description);
+        Some(Arc::new(Handle::current().block_on(described)?))
     }
 
     /// Reads a plugin's file, waiting while it is being written. The bytes stay in memory until they are loaded.
@@ -222,9 +229,7 @@ impl WasmHost {
     ) -> Result<Arc<WasmPlugin>, LoadError> {
         candidate.check(&config)?;
         let digest = *candidate.digest();
-        let (loader, plugin) = (Arc::clone(&self.loader), Arc::clone(&config));
-        let find = move || Some((digest, loader.find_description(&digest, &plugin)?));
-        if let Some(described) = self.find_described(&config, find).await {
+        if let Some(described) = self.find_description(&config, digest).await {
             return Ok(Arc::new(described));
         }
         let size = candidate.size().as_u64();
@@ -243,16 +248,24 @@ impl WasmHost {
         }))
     }
 
-    /// The plugin with the cached description that `find` returns, if it can be used. Its code isn't mapped.
-    async fn find_described(
-        &self,
-        config: &Arc<PluginConfig>,
-        find: impl FnOnce() -> Option<(Digest, CachedDescription)> + Send + 'static,
-    ) -> Option<WasmPlugin> {
+    /// The plugin as the description of this component is cached.
+    async fn find_description(&self, config: &Arc<PluginConfig>, digest: Digest) -> Option<WasmPlugin> {
         if !self.uses_cached_descriptions.load(Ordering::Relaxed) {
             return None;
         }
-        let (digest, description) = self.loader.file_reads.for_plugin(&config.id).run(find).await.ok()??;
+        let (loader, plugin) = (Arc::clone(&self.loader), Arc::clone(config));
+        let find = move || loader.find_description(&digest, &plugin);
+        let description = self.loader.file_reads.for_plugin(&config.id).run(find).await.ok()??;
+        self.described(config, digest, description).await
+    }
+
+    /// The plugin with a cached description. Its code isn't mapped. `None` if its directories can't be opened.
+    async fn described(
+        &self,
+        config: &Arc<PluginConfig>,
+        digest: Digest,
+        description: CachedDescription,
+    ) -> Option<WasmPlugin> {
         // Without its directories, the plugin couldn't describe itself, and isn't served.
         if !config.allow.dirs.is_empty() {
             self.shared.openings.open(config).await.ok()?;

@@ -51,14 +51,6 @@ pub struct Manifest {
     pub has_completions: bool,
 }
 
-impl Manifest {
-    /// The number of its items.
-    #[must_use]
-    pub fn items(&self) -> usize {
-        self.tools.len() + self.prompts.len() + self.resources.len() + self.templates.len()
-    }
-}
-
 /// The kinds of items that a plugin offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ItemKind {

@@ -374,13 +374,14 @@ impl FromStr for Digest {
 
     fn from_str(text: &str) -> Result<Self, NameError> {
         let bad = || NameError::BadDigest(quotable(text));
-        if text.len() != 64 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        if text.len() != 64 {
             return Err(bad());
         }
+        let value = |digit: u8| char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok());
         let mut bytes = [0; 32];
-        for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
-            let pair = std::str::from_utf8(pair).map_err(|_| bad())?;
-            *byte = u8::from_str_radix(pair, 16).map_err(|_| bad())?;
+        for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+            let (high, low) = value(pair[0]).zip(value(pair[1])).ok_or_else(bad)?;
+            *byte = high << 4 | low;
         }
         Ok(Self(bytes))
     }
@@ -388,7 +389,10 @@ impl FromStr for Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let pairs = self.0.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+        let digits = pairs.map(|digit| char::from(DIGITS[usize::from(digit)]));
+        f.write_str(&digits.collect::<String>())
     }
 }
 

@@ -30,6 +30,10 @@ mod source_client;
 pub use error::SourceError;
 pub use fetcher::{FetchRequest, SourceFetcher, SourceSettings};
 pub use lock_update::update_lock;
+#[cfg(any(test, feature = "fuzz"))]
+pub use manifest::fuzz_artifact;
 pub use provenance::{AuditedPackage, Provenance};
 pub use publish::{PublishRequest, publish};
+#[cfg(any(test, feature = "fuzz"))]
+pub use signature::fuzz_cosign;
 pub use store::ComponentStore;

@@ -8,6 +8,12 @@ use serde::Deserialize;
 
 use crate::error::{SourceError, foreign};
 
+#[cfg(any(test, feature = "fuzz"))]
+mod fuzz;
+
+#[cfg(any(test, feature = "fuzz"))]
+pub use fuzz::fuzz_artifact;
+
 /// The media type of a manifest.
 pub(crate) const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
 

@@ -17,6 +17,9 @@ use crate::fetcher::{ComponentOrigin, SourceFetcher};
 use crate::registry::{Registry, RegistryAccess, successful};
 use crate::source_client::SourceRequest;
 
+#[cfg(any(test, feature = "fuzz"))]
+pub use cosign::fuzz_cosign;
+
 /// The extension of minisign signatures.
 pub(crate) const MINISIGN_EXTENSION: &str = ".minisig";
 

@@ -19,6 +19,7 @@ use crate::cli::{CommonOptions, ExitKind, file_write, print, prompt};
 use crate::supervisor::{Supervisor, SupervisorOptions};
 
 pub(super) mod download;
+mod fit;
 mod permission_sheet;
 mod plugin_table;
 mod requested_plugin;
@@ -67,8 +68,8 @@ impl Add {
         if contains_table(&before.text, &["plugins", id.as_str()]).unwrap_or(false) {
             return Err(already_added(&id, &before.file, common));
         }
-        let table = PluginTable::new(&id, &requested, &self.directories, &self.grants, &before.file)?;
-        let after = append_block(&before.text, &table.to_string());
+        let mut table = PluginTable::new(&id, &requested, &self.directories, &self.grants, &before.file)?;
+        let mut after = append_block(&before.text, &table.to_string());
         let config = validated(&before, &after)?;
         let plugin = config.plugins.iter().find(|plugin| plugin.id == id).cloned();
         let plugin = plugin.ok_or_else(|| anyhow::anyhow!("the edited file has no plugin `{id}`"))?;
@@ -82,10 +83,26 @@ impl Add {
             (Some(address), _) => format!("{address}, not signed by a known key"),
             (None, _) => plugin.source.display().to_string(),
         };
-        let catalog = load_alone(config, &plugin).await?;
+        let catalog = load_alone(config.clone(), &plugin).await?;
         let Some(loaded) = catalog.plugins().first() else {
             return Err(anyhow::anyhow!("the plugin `{id}` wasn't loaded").into());
         };
+        fit::require_usable_grants(loaded, &plugin, &self.granted_keys())?;
+        let mut conflicts = fit::conflicts(config, &plugin).await;
+        if !conflicts.is_empty() && table.omit_shared_resources() {
+            after = append_block(&before.text, &table.to_string());
+            let config = validated(&before, &after)?;
+            let narrowed = config.plugins.iter().find(|plugin| plugin.id == id).cloned();
+            conflicts = fit::conflicts(config, &narrowed.unwrap_or_else(|| Arc::clone(&plugin))).await;
+            if conflicts.is_empty() && !common.quiet {
+                print::note(&format!(
+                    "another plugin offers the same resources, so `{id}` gets only its tools"
+                ));
+            }
+        }
+        if !conflicts.is_empty() {
+            return Err(fit::conflict_error(&id, &conflicts));
+        }
         print::stderr_lines(&permission_sheet::page(loaded, &plugin, &source, state.as_deref()));
         self.require_consent(&id, &before.file)?;
         if let Some(download) = download {
@@ -101,6 +118,12 @@ impl Add {
             ));
         }
         Ok(ExitKind::Success)
+    }
+
+    /// The keys of `allow` that the command line sets.
+    fn granted_keys(&self) -> Vec<&str> {
+        let typed = self.grants.iter().filter_map(|grant| Some(grant.split_once('=')?.0.trim()));
+        typed.chain((!self.directories.is_empty()).then_some("dirs")).collect()
     }
 
     /// Asks for consent, unless the command line gives it.

@@ -151,7 +151,13 @@ impl Call {
         // A failed plugin may be the reason.
         loaded.report_errors(common);
         let done = self.run_local(supervisor, answers, common).await;
-        done.map_err(|failure| failure.preceded_by(supervisor.problems()))
+        done.map_err(|failure| {
+            let failure = failure.preceded_by(supervisor.problems());
+            if common.is_config_typed || common.quiet {
+                return failure;
+            }
+            failure.messages(StderrMessages::note(&format!("the configuration is `{}`", loaded.shown_file())))
+        })
     }
 
     /// True if the tool exists.
@@ -332,14 +338,13 @@ impl Call {
         remote.warn_if_token_exposed();
         let tools = remote.tools(self.tool.as_deref()).await?;
         let Some(name) = &self.tool else {
-            let text = |tool: &Value, key: &str| tool[key].as_str().unwrap_or_default().to_owned();
-            let tools = tools.iter().map(|tool| (text(tool, "name"), text(tool, "description")));
-            return Err(tool_help::no_tool_named(&tools.collect::<Vec<_>>()));
+            return Err(tool_help::no_tool_named(&names_and_descriptions(&tools)));
         };
         let schema = tools.iter().find(|tool| tool["name"] == **name).map(|tool| &tool["inputSchema"]);
         let names = tools.iter().filter_map(|tool| tool["name"].as_str());
         if schema.is_none()
             && let Some(failure) = tool_help::split_tool_name(name, &self.pairs, names)
+                .or_else(|| tool_help::prefix_instead_of_tool(name, &names_and_descriptions(&tools)))
         {
             return Err(failure);
         }
@@ -440,6 +445,12 @@ impl Call {
         }
         Ok(if document["isError"] == true { ExitKind::Tool } else { ExitKind::Success })
     }
+}
+
+/// The names and descriptions of a gateway's tools.
+fn names_and_descriptions(tools: &[Value]) -> Vec<(String, String)> {
+    let text = |tool: &Value, key: &str| tool[key].as_str().unwrap_or_default().to_owned();
+    tools.iter().map(|tool| (text(tool, "name"), text(tool, "description"))).collect()
 }
 
 /// The output of `--explain`.

@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 use moongate_config::{
     CertificateName, Environment, HttpConfig, LoadedConfig, ProcessEnvironment, TlsConfig,
 };
+use moongate_model::builtin_plugin::BuiltinPlugin;
 use serde_json::json;
 use url::Url;
 
@@ -23,6 +24,7 @@ use crate::transport::http::MCP_PATH;
 
 mod host_file;
 mod jsonc;
+mod official_servers;
 mod snippet;
 
 /// Print the snippet that connects a host (Claude Code, VS Code, …) to this gateway
@@ -35,7 +37,8 @@ Examples:
   moongate client vscode --http
 
 The snippet goes to stdout; notes on where to put it go to stderr. With --write, the command adds the gateway to the \
-host's own configuration file instead, keeps everything else in it, and copies the earlier file to FILE.moongate-backup. \
+host's own configuration file instead, keeps everything else in it, and copies the earlier file to FILE.moongate-backup. Later copies have a number; none is \
+overwritten. \
 By default, the host starts its own gateway over stdio. With --http or --url, it connects to a running one.")]
 pub(super) struct Client {
     /// Host to connect
@@ -108,9 +111,8 @@ impl Client {
         }
         if !common.quiet {
             print::note(place);
-            if let Some(note) = note {
-                print::note(&note);
-            }
+            note.iter().for_each(|note| print::note(note));
+            self.authority_note(&entry).iter().for_each(|note| print::note(note));
         }
         Ok(ExitKind::Success)
     }
@@ -158,8 +160,41 @@ impl Client {
                 print::note("restart the host, or reload its MCP servers, so that it reads the file");
             }
             note.into_iter().for_each(print::note);
+            self.authority_note(entry).iter().for_each(|note| print::note(note));
+            self.replaced_server_notes(&file, common).iter().for_each(|note| print::note(note));
         }
         Ok(ExitKind::Success)
+    }
+
+    /// A note on certificates of private authorities, if the gateway itself serves HTTPS and the host runs on Node.
+    fn authority_note(&self, entry: &ServerEntry) -> Option<String> {
+        let GatewayConnection::Http { url, .. } = &entry.connection else { return None };
+        (self.http && url.starts_with("https://") && self.host.runs_on_node()).then(|| {
+            "if a private authority issued the gateway's certificate, start the host with NODE_EXTRA_CA_CERTS set to the \
+             authority's certificate file"
+                .to_owned()
+        })
+    }
+
+    /// A note for each official server in the host's file that a plugin replaces.
+    fn replaced_server_notes(&self, file: &Path, common: &CommonOptions) -> Vec<String> {
+        if self.url.is_some() {
+            return Vec::new(); // the plugins of that gateway are unknown
+        }
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        let environment = RecordingEnvironment::default();
+        let config = configuration::read_with(common.config.as_deref(), &environment).config;
+        let plugins = config.iter().flat_map(|config| &config.plugins);
+        let builtin: BTreeSet<BuiltinPlugin> = plugins.filter_map(|plugin| plugin.builtin).collect();
+        let note = |plugin: BuiltinPlugin| {
+            let package = official_servers::replaced_package(&text, plugin)?;
+            Some(format!(
+                "the file also starts `{package}`; the plugin `{}` replaces it, so remove that server unless you need \
+                 both",
+                plugin.name()
+            ))
+        };
+        builtin.into_iter().filter_map(note).collect()
     }
 
     /// The host's connection to the gateway.
@@ -203,7 +238,11 @@ impl Client {
         let is_token = |name: &String| {
             gateway.http.tokens.iter().any(|token| token.variable.as_deref() == Some(&**name))
         };
-        let variables = environment.found().into_iter().filter(|name| !is_token(name)).collect();
+        // TLS uses these without being told; they are worth a note only if the file refers to them.
+        let is_implicit =
+            |name: &String| name.starts_with("SSL_CERT_") && !source.text.contains(name.as_str());
+        let found = environment.found().into_iter();
+        let variables = found.filter(|name| !is_token(name) && !is_implicit(name)).collect();
         Ok(stdio_connection(&source.path, variables)?)
     }
 }

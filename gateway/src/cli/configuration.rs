@@ -26,7 +26,7 @@ pub(super) fn read(named: Option<&Path>) -> LoadedConfig {
 
 /// Like [`read`], with a given environment.
 pub(super) fn read_with(named: Option<&Path>, variables: &dyn Environment) -> LoadedConfig {
-    let usual = default_locations(user_config_directory());
+    let usual = default_locations();
     match named.or_else(|| usual.iter().map(PathBuf::as_path).find(|path| path.exists())) {
         Some(file) => moongate_config::load_config(file, variables),
         None => missing(&usual),
@@ -37,6 +37,11 @@ pub(super) fn read_with(named: Option<&Path>, variables: &dyn Environment) -> Lo
 pub(super) fn user_config_directory() -> Option<PathBuf> {
     let home = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     home("XDG_CONFIG_HOME").or_else(|| Some(home("HOME")?.join(".config")))
+}
+
+/// The configuration of this user, which commands use if the current directory has none.
+pub(super) fn user_config_file() -> Option<PathBuf> {
+    user_config_directory().map(|directory| directory.join("moongate").join(CONFIG_FILE_NAME))
 }
 
 /// The text of a configuration that a command edits.
@@ -52,7 +57,7 @@ pub(super) struct ConfigText {
 /// # Errors
 /// The file can't be read.
 pub(super) fn read_for_edit(common: &CommonOptions) -> Result<ConfigText, CommandError> {
-    let mut usual = default_locations(user_config_directory());
+    let mut usual = default_locations();
     let existing = usual.iter().find(|path| path.exists()).cloned();
     let file = common.config.clone().or(existing).or_else(|| usual.pop());
     let file = file.unwrap_or_else(|| PathBuf::from(CONFIG_FILE_NAME));
@@ -69,9 +74,9 @@ pub(super) fn read_for_edit(common: &CommonOptions) -> Result<ConfigText, Comman
 }
 
 /// The default locations of the configuration.
-fn default_locations(directory: Option<PathBuf>) -> Vec<PathBuf> {
+fn default_locations() -> Vec<PathBuf> {
     let mut usual = vec![PathBuf::from(CONFIG_FILE_NAME)];
-    usual.extend(directory.map(|directory| directory.join("moongate").join(CONFIG_FILE_NAME)));
+    usual.extend(user_config_file());
     usual
 }
 
@@ -115,6 +120,12 @@ impl LoadedGateway {
             self.problems.iter().cloned().partition(Diagnostic::is_error);
         print::diagnostics(&errors, &self.source);
         report_kinds(&warnings, &self.source, common);
+    }
+
+    /// The absolute path of the configuration, for messages.
+    pub(super) fn shown_file(&self) -> String {
+        let path = std::path::absolute(&self.source.path).unwrap_or_else(|_| self.source.path.clone());
+        print::inline(&path.to_string_lossy())
     }
 
     /// Prints the kinds of problems.

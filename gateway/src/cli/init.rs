@@ -33,6 +33,15 @@ impl Init {
             print::note(&format!(
                 "add a plugin, such as `moongate add filesystem DIR{option}`; `moongate list builtin` lists others"
             ));
+            let user_file = configuration::user_config_file().filter(|user_file| user_file.exists());
+            if common.config.is_none()
+                && let Some(user_file) = user_file
+            {
+                let user_file = print::inline(&user_file.to_string_lossy());
+                print::note(&format!(
+                    "in this directory, commands now use this file instead of `{user_file}`; to use that one, pass `--config`"
+                ));
+            }
         }
         Ok(ExitKind::Success)
     }

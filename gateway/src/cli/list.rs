@@ -140,6 +140,7 @@ impl List {
         }
         let loaded = configuration::load(common, SupervisorOptions::inspecting()).await?;
         loaded.report_errors(common);
+        let file = loaded.shown_file();
         let supervisor = loaded.supervisor;
         let catalog = Arc::clone(&supervisor.catalog().borrow());
         let view = self.viewer.view(&catalog, common)?;
@@ -149,7 +150,11 @@ impl List {
         } else {
             let kinds = self.kind.map_or(ListKind::ALL.to_vec(), |kind| vec![kind]);
             let lists = kinds.into_iter().map(|kind| (kind.name(), kind.items(&supervisor, &view)));
-            self.print_lists(&lists.collect::<Vec<_>>())?;
+            let lists = lists.collect::<Vec<_>>();
+            self.print_lists(&lists)?;
+            if lists.iter().all(|(_, items)| items.is_empty()) {
+                live::note(common, &format!("there is nothing to list; the configuration is `{file}`"));
+            }
         }
         Ok(ExitKind::Success)
     }

@@ -65,8 +65,10 @@ impl Remove {
         let plugin =
             earlier.iter().flat_map(|config| &config.plugins).find(|plugin| plugin.id.as_str() == name);
         let keeps_state = plugin.is_some_and(|plugin| plugin.allow.state != StateGrant::NotGranted);
-        if keeps_state && !common.quiet && earlier.iter().any(|config| config.state.is_some()) {
-            print::note("the plugin's state is still in the state directory");
+        let state = earlier.iter().find_map(|config| config.state.as_deref()).filter(|state| state.exists());
+        if let Some(state) = state.filter(|_| keeps_state && !common.quiet) {
+            let state = print::inline(&state.to_string_lossy());
+            print::note(&format!("anything that the plugin has stored is still in `{state}`"));
         }
         Ok(ExitKind::Success)
     }

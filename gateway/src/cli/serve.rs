@@ -258,12 +258,8 @@ impl Serve {
         lines.push(format!("serving   {serving}"));
         if !self.stdio
             && let Some(address) = app.address()
-            && let Some(call) = example(
-                &app.supervisor().catalog().borrow(),
-                &print::program_name(),
-                config.http.scheme(),
-                address,
-            )
+            && let Some(call) =
+                example(&app.supervisor().catalog().borrow(), &config.http, &print::program_name(), address)
         {
             lines.push(format!("try       {call}"));
         }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal as _, Write as _};
 
 use bytesize::ByteSize;
 use clap::Args;
@@ -13,7 +12,7 @@ use serde_json::{Value, json};
 use self::component_summary::ComponentSummary;
 use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::remote_plugins::{RemotePlugin, RemotePlugins, source_error};
-use crate::cli::{CommonOptions, ExitKind, OutputFormat, print};
+use crate::cli::{CommonOptions, ExitKind, OutputFormat, print, prompt};
 
 mod component_summary;
 
@@ -50,6 +49,14 @@ struct PluginUpdate<'a> {
     changes: Vec<String>,
 }
 
+/// The answer of the person at the terminal, or of the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Consent {
+    Given,
+    Refused,
+    NotAsked,
+}
+
 impl Update {
     pub(super) async fn run(self, common: &CommonOptions) -> CommandResult {
         let plugins = RemotePlugins::read(common, &self.plugins)?;
@@ -73,7 +80,8 @@ impl Update {
         if self.format == OutputFormat::Text {
             print::untrusted(&page(&updates))?;
         }
-        let is_confirmed = self.confirm(&updates)?;
+        let consent = self.confirm(&updates)?;
+        let is_confirmed = consent == Consent::Given;
         if is_confirmed {
             let entries: Vec<_> =
                 updates.iter().map(|update| (update.plugin.id().clone(), update.after.clone())).collect();
@@ -92,30 +100,27 @@ impl Update {
             }
             None => {
                 print::note(self.note(&updates, is_confirmed));
-                Ok(ExitKind::Success)
+                Ok(if consent == Consent::Refused { ExitKind::Failure } else { ExitKind::Success })
             }
         }
     }
 
     /// Reports whether the changes are to be locked.
-    fn confirm(&self, updates: &[PluginUpdate<'_>]) -> Result<bool, CommandError> {
+    fn confirm(&self, updates: &[PluginUpdate<'_>]) -> Result<Consent, CommandError> {
         if updates.is_empty() || self.dry_run {
-            return Ok(false);
+            return Ok(Consent::NotAsked);
         }
         if self.yes {
-            return Ok(true);
+            return Ok(Consent::Given);
         }
-        if self.format == OutputFormat::Json || !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-            let failure = CommandError::new(ExitKind::Failure);
+        if self.format == OutputFormat::Json || !prompt::can_ask() {
+            let failure = CommandError::new(ExitKind::Usage);
             return Err(
                 failure.message("the changes aren't confirmed, so nothing changed", Some("pass `--yes`"))
             );
         }
-        print::stderr(&format!("Lock {}? [y/N] ", print::count(updates.len(), "update")));
-        let _ = io::stderr().flush();
-        let mut answer = String::new();
-        let _ = io::stdin().read_line(&mut answer); // no answer is no
-        Ok(["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()))
+        let question = format!("Lock {}?", print::count(updates.len(), "update"));
+        Ok(if prompt::confirm(&question)? { Consent::Given } else { Consent::Refused })
     }
 
     fn note(&self, updates: &[PluginUpdate<'_>], is_confirmed: bool) -> &'static str {

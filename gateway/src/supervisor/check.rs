@@ -34,9 +34,6 @@ const READ_TIMEOUT: Duration = Duration::from_secs(60);
 /// there can be many.
 const MAX_CONCURRENT_READS: usize = 8;
 
-/// The most items of a plugin with a cached description that are examined on the thread that handles events.
-const MAX_QUICK_ITEMS: usize = 32;
-
 /// The subject of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CheckScope {
@@ -396,10 +393,6 @@ impl PluginCheck {
 
     async fn check_offer(&self, code: Arc<dyn LoadedCode>) -> Result<LoadedPlugin, LoadFailure> {
         let config = Arc::clone(&self.config);
-        // A cached description with few items was examined before, which makes it faster than another thread.
-        if !code.is_confirmed() && code.manifest().items() <= MAX_QUICK_ITEMS {
-            return LoadedPlugin::new(code, config).map_err(LoadFailure::new);
-        }
         let loaded = match spawn_blocking(move || LoadedPlugin::new(code, config)).await {
             Ok(loaded) => loaded.map_err(LoadFailure::new)?,
             Err(error) => return Err(LoadFailure::internal(&self.config, &error)),

@@ -51,7 +51,9 @@ pub(super) struct FakeDisk {
 /// - `slow` takes [`SLOW_COMPILE_TIME`] to compile; `panic` makes the compiler panic;
 /// - a file with nothing but `stalled` is never read to its end;
 /// - `picky` doesn't describe itself if its settings contain `trouble`;
-/// - `open` has another tool if its settings contain `more`.
+/// - `open` has another tool if its settings contain `more`;
+/// - `cached` has a cached description; a file with nothing but `cached stuck` can't be looked at before the disk has a file
+///   `/ready`.
 #[derive(Debug, Clone)]
 pub(super) struct FakeCode {
     disk: Arc<FakeDisk>,
@@ -80,7 +82,8 @@ impl FakeCode {
         }
         let more = (words.contains(&"open") && config.settings.contains_key("more")).then_some("more");
         let extra = disk.extra_tool.lock().unwrap().clone();
-        let tools = words.into_iter().filter(|word| !["picky", "open", "slow", "flaky"].contains(word));
+        let tools =
+            words.into_iter().filter(|word| !["picky", "open", "slow", "flaky", "cached"].contains(word));
         let names = tools.chain(more).chain(extra.as_deref());
         let schema = json!({ "type": "object" });
         let described = FakePlugin::new(config.id.as_str());
@@ -140,6 +143,19 @@ impl PluginHost for FakeHost {
             sleep(Duration::from_millis(1)).await;
             Ok(Box::new(file) as Box<dyn CandidateFile>)
         })
+    }
+
+    fn find_described(&self, config: &Arc<PluginConfig>) -> Option<Arc<dyn LoadedCode>> {
+        let disk = &self.0;
+        let text = disk.files.lock().unwrap().get(&config.source).cloned()?;
+        let is_ready = || disk.files.lock().unwrap().contains_key(Path::new("/ready"));
+        while text == "cached stuck" && !is_ready() {
+            std::thread::yield_now();
+        }
+        assert!(text != "cached panic", "requested by the test");
+        let code = FakeCode { disk: Arc::clone(disk), text, config: Arc::clone(config) };
+        let manifest = code.text.contains("cached").then(|| code.describe())?.ok()?;
+        Some(code.into_plugin(manifest))
     }
 }
 

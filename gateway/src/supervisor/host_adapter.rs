@@ -8,7 +8,6 @@ use std::time::Duration;
 use moongate_config::{Diagnostic, PluginConfig};
 use moongate_host::{LoadError, PathOrigin, ReadFailure, WasmHost, WasmPlugin};
 use moongate_model::names::Digest;
-use moongate_model::plugin::Plugin as _;
 use moongate_system::background::MovableFuture;
 
 use super::plugin_host::{CandidateFile, LoadFailure, LoadFuture, LoadedCode, PluginHost, Recovery};
@@ -22,21 +21,17 @@ struct WasmComponentFile {
     component: moongate_host::ComponentFile,
 }
 
-/// A file that needn't be read, because it hasn't changed since its plugin's description was cached.
-struct DescribedFile {
-    plugin: Arc<WasmPlugin>,
-}
-
 impl PluginHost for WasmPluginHost {
     fn read(&self, config: Arc<PluginConfig>) -> LoadFuture<Box<dyn CandidateFile>> {
         let host = Arc::clone(&self.0);
         Box::pin(async move {
-            if let Some(plugin) = host.load_described(&config).await {
-                return Ok(Box::new(DescribedFile { plugin }) as Box<dyn CandidateFile>);
-            }
             let component = host.read(&config).await.map_err(|error| load_failure(&config, &error))?;
             Ok(Box::new(WasmComponentFile { host, component }) as Box<dyn CandidateFile>)
         })
+    }
+
+    fn find_described(&self, config: &Arc<PluginConfig>) -> Option<Arc<dyn LoadedCode>> {
+        Some(self.0.find_described(config)? as Arc<dyn LoadedCode>)
     }
 
     fn start_serving(&self) {
@@ -59,20 +54,6 @@ impl CandidateFile for WasmComponentFile {
             let loaded = host.load(Arc::clone(&config), component).await;
             Ok(loaded.map_err(|error| load_failure(&config, &error))? as Arc<dyn LoadedCode>)
         }))
-    }
-}
-
-impl CandidateFile for DescribedFile {
-    fn digest(&self) -> Digest {
-        *self.plugin.digest()
-    }
-
-    fn is_compiled(&self) -> bool {
-        true
-    }
-
-    fn load(self: Box<Self>, _: Arc<PluginConfig>) -> LoadFuture<Arc<dyn LoadedCode>> {
-        Box::pin(std::future::ready(Ok(self.plugin as Arc<dyn LoadedCode>)))
     }
 }
 

@@ -21,6 +21,12 @@ pub(super) trait PluginHost: Send + Sync {
     /// Reads a component's file, once no write is in progress.
     fn read(&self, config: Arc<PluginConfig>) -> LoadFuture<Box<dyn CandidateFile>>;
 
+    /// The plugin as its description is cached, if its file hasn't changed. Neither the file nor the code is read.
+    /// Blocks while file systems are accessed, so it must be called on a blocking thread.
+    fn find_described(&self, _config: &Arc<PluginConfig>) -> Option<Arc<dyn LoadedCode>> {
+        None
+    }
+
     /// From now on, calls are more important than compiling.
     fn start_serving(&self) {}
 }

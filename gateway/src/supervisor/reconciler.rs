@@ -29,7 +29,8 @@ use tokio_util::sync::CancellationToken;
 
 use moongate_host::{ChangeInbox, MAX_CONCURRENT_COMPILES, ReportedChanges, startup_compiles};
 
-use super::check::{self, CheckCircumstances, CheckPermits, CheckResult, CompileStep};
+use super::cached_plugins::CachedPluginSearch;
+use super::check::{self, CheckCircumstances, CheckPermits, CheckResult, CompileStep, FileFinding};
 use super::control::{AdminCredentials, ReloadRequest};
 use super::desired_config::{ConfigInForce, ConfigReader, DesiredConfig, read_settled};
 use super::list_refresh::{ListRefreshes, RefreshResult, refresh};
@@ -191,6 +192,7 @@ impl Reconciler {
 
     /// Loads all plugins and publishes the first catalogs.
     async fn load_all(&mut self) {
+        self.load_cached().await;
         self.start_due_work(Instant::now());
         self.publish_if_due(Instant::now());
         self.announce(); // the status names every plugin from now on
@@ -199,7 +201,9 @@ impl Reconciler {
         while self.plugins.iter().any(|plugin| plugin.serial <= last && plugin.is_loading()) {
             self.step().await;
         }
-        self.publish();
+        if self.ready_since.is_some() || !self.has_catalog() {
+            self.publish();
+        }
         // The caller reports problems of the start, including those of the catalog.
         self.announce();
         self.phase = Phase::Serving;
@@ -213,6 +217,24 @@ impl Reconciler {
         self.unconfirmed.iter().for_each(|plugin| self.list_refreshes.request(plugin.clone()));
         self.start_due_work(Instant::now());
         self.note_confirmed();
+    }
+
+    /// Loads the plugins whose descriptions are cached.
+    async fn load_cached(&mut self) {
+        let configs: Arc<[_]> = self.configs_in_force().into();
+        let circumstances = self.check_circumstances(&configs);
+        let CheckCircumstances { has_writable_dirs, .. } = circumstances;
+        let host = Arc::clone(&self.deps.host);
+        let found = CachedPluginSearch::new(host, configs.to_vec(), has_writable_dirs).run().await;
+        let now = Instant::now();
+        for (plugin, loaded) in self.plugins.iter_mut().zip(found) {
+            let Some(loaded) = loaded else { continue };
+            let check = plugin.start_check(now, &configs, &self.compile_steps.0, circumstances);
+            let Some(check) = check else { continue };
+            let result = CheckResult { file: Some(FileFinding::Loaded(loaded)), config: None };
+            plugin.finish_check(&check.config, result, now);
+            self.ready_since.get_or_insert(now);
+        }
     }
 
     /// Notes that every plugin whose lists came from a cache has been asked for its current ones.
@@ -335,13 +357,7 @@ impl Reconciler {
                 TaskResult::ConfigRead(Box::new(read_settled(reader, lane, in_force).await))
             });
         }
-        let compile_permits = match self.phase {
-            Phase::Starting => MAX_CONCURRENT_COMPILES / startup_compiles(),
-            Phase::Serving => MAX_CONCURRENT_COMPILES, // one at a time
-        };
-        let may_write = |dir: &DirGrant| dir.mode == DirMode::ReadWrite;
-        let has_writable_dirs = configs.iter().any(|config| config.allow.dirs.iter().any(may_write));
-        let circumstances = CheckCircumstances { compile_permits, has_writable_dirs };
+        let circumstances = self.check_circumstances(&configs);
         for plugin in &mut self.plugins {
             let check = plugin.start_check(now, &configs, &self.compile_steps.0, circumstances);
             let Some(check) = check else { continue };
@@ -354,6 +370,16 @@ impl Reconciler {
                 TaskResult::Checked { serial, config, result }
             });
         }
+    }
+
+    fn check_circumstances(&self, configs: &[Arc<PluginConfig>]) -> CheckCircumstances {
+        let compile_permits = match self.phase {
+            Phase::Starting => MAX_CONCURRENT_COMPILES / startup_compiles(),
+            Phase::Serving => MAX_CONCURRENT_COMPILES, // one at a time
+        };
+        let may_write = |dir: &DirGrant| dir.mode == DirMode::ReadWrite;
+        let has_writable_dirs = configs.iter().any(|config| config.allow.dirs.iter().any(may_write));
+        CheckCircumstances { compile_permits, has_writable_dirs }
     }
 
     /// Starts to ask the plugins that are due for their lists.

@@ -12,6 +12,7 @@
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError, RwLock};
 use std::task::{Context, Poll, ready};
 use std::thread::{self, available_parallelism};
@@ -119,8 +120,8 @@ impl ReadyQueue {
         PLACE.set(PollPlace::Background);
         loop {
             let work = self.pop();
-            let polling = POLLING.read().unwrap_or_else(PoisonError::into_inner);
-            if *polling == PoolState::Stopped {
+            let _polling = POLLING.read().unwrap_or_else(PoisonError::into_inner);
+            if STOPPED.load(Ordering::SeqCst) {
                 std::mem::forget(work); // dropping its future could use the runtime, too
                 continue;
             }
@@ -136,28 +137,19 @@ impl ReadyQueue {
     }
 }
 
-/// Reports whether work is polled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PoolState {
-    Running,
-    Stopped,
-}
+/// True if no more work is polled.
+static STOPPED: AtomicBool = AtomicBool::new(false);
 
-static POLLING: RwLock<PoolState> = RwLock::new(PoolState::Running);
+/// Read-locked during each poll.
+static POLLING: RwLock<()> = RwLock::new(());
 
 /// Stops polling work, at the end of the process: nothing may use a runtime that is being shut down. Waits for the polls that
 /// are in progress, up to a limit.
 pub fn stop(timeout: Duration) {
+    STOPPED.store(true, Ordering::SeqCst);
     let end = Instant::now() + timeout;
-    loop {
-        match POLLING.try_write() {
-            Ok(mut state) => {
-                *state = PoolState::Stopped;
-                return;
-            }
-            Err(_) if Instant::now() < end => thread::sleep(Duration::from_millis(1)),
-            Err(_) => return,
-        }
+    while POLLING.try_write().is_err() && Instant::now() < end {
+        thread::sleep(Duration::from_millis(1));
     }
 }
 

@@ -44,7 +44,7 @@ impl BlockingLimiter {
 #[derive(Debug)]
 pub struct PluginBlockingLimiters {
     width: usize,
-    /// A lane exists while something refers to it, such as a running thread.
+    /// A lane exists while something refers to it, such as a running thread. The names of plugins stay.
     limiters: Mutex<HashMap<PluginId, Weak<Semaphore>>>,
 }
 
@@ -60,7 +60,6 @@ impl PluginBlockingLimiters {
         if let Some(lane) = all.get(plugin).and_then(Weak::upgrade) {
             return BlockingLimiter(lane);
         }
-        all.retain(|_, lane| lane.strong_count() > 0);
         let lane = BlockingLimiter::new(self.width);
         all.insert(plugin.clone(), Arc::downgrade(&lane.0));
         lane

@@ -14,38 +14,38 @@ fn utf8(bytes: &[u8]) -> String {
 }
 
 /// An empty home directory, in which no configuration is named.
-struct Home(Workspace);
+pub(super) struct Home(pub(super) Workspace);
 
 impl Home {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let workspace = Workspace::new("");
         fs::remove_file(workspace.config()).unwrap();
         Self(workspace)
     }
 
-    fn path(&self, below: &str) -> PathBuf {
+    pub(super) fn path(&self, below: &str) -> PathBuf {
         self.0.path().join(below)
     }
 
-    fn command(&self, words: &[&str]) -> Command {
+    pub(super) fn command(&self, words: &[&str]) -> Command {
         let mut command = self.0.command(words);
         command.env_remove("MOONGATE_CONFIG");
         command
     }
 
-    fn run(&self, words: &[&str]) -> Output {
+    pub(super) fn run(&self, words: &[&str]) -> Output {
         self.command(words).output().unwrap()
     }
 
     #[track_caller]
-    fn succeed(&self, words: &[&str]) -> String {
+    pub(super) fn succeed(&self, words: &[&str]) -> String {
         let output = self.run(words);
         assert!(output.status.success(), "{words:?}: {output:?}");
         utf8(&output.stdout)
     }
 
     /// Runs a command on a terminal, on which `typed` is typed, and returns its exit code and the screen.
-    fn run_on_terminal(&self, words: &[&str], typed: &str) -> (Option<i32>, String) {
+    pub(super) fn run_on_terminal(&self, words: &[&str], typed: &str) -> (Option<i32>, String) {
         let mut terminal = on_terminal(&self.command(words));
         let mut child = terminal.stdin(ProcessStdio::piped()).stdout(ProcessStdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();

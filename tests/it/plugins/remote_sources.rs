@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use moongate_generated::{Plugin, TOOL};
 use moongate_model::names::Digest;
-use moongate_tests::{Http, TestServer, Workspace, text, wait_until};
+use moongate_tests::{Http, TestServer, Workspace, on_terminal, text, wait_until};
 use serde_json::{Value, json};
 
 /// A workspace with a cache of its own.
@@ -232,7 +233,9 @@ fn a_running_gateway_keeps_serving_with_a_broken_lock_or_store() {
     fs::write(&file, "damaged").unwrap();
     let damaged = sources.fail(&["check"]);
     assert!(
-        damaged.contains("not the pinned one") && damaged.contains("run `moongate fetch one`"),
+        damaged.contains("SHA-256 digest is ")
+            && damaged.contains(" instead of ")
+            && damaged.contains("run `moongate fetch one`"),
         "{damaged}"
     );
     sources.succeed(&["fetch"]);
@@ -254,6 +257,14 @@ fn update_shows_the_differences_and_asks() {
     assert!(page.contains("version: "), "{page}");
     let unconfirmed = sources.fail(&["update"]);
     assert!(unconfirmed.contains("nothing changed") && unconfirmed.contains("--yes"), "{unconfirmed}");
+    assert_eq!(sources.run(&["update"]).status.code(), Some(2));
+    // As for `add`, the answer no isn't a success.
+    let mut terminal = on_terminal(&sources.command(&["update"]));
+    let mut child = terminal.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"n\n").unwrap();
+    let refused = child.wait_with_output().unwrap();
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    assert!(String::from_utf8_lossy(&refused.stdout).contains("Lock 1 update? [y/N]"), "{refused:?}");
     assert_eq!(sources.lock(), before);
     assert_eq!(version(&http), "v1");
     // The lock file alone makes the running gateway load the new version.

@@ -255,7 +255,7 @@ fn loads_only_content_that_matches_the_pin() {
     let http = Http::start(&workspace);
     let new = Plugin::version(2).build();
     file.replace(&new);
-    http.wait_for_log("not the pinned one");
+    http.wait_for_log(&format!(" instead of {digest}"));
     assert_eq!(version(&http, "one_version"), "v1");
     write_config(&workspace, &config_text(&format!("sha256 = \"{}\"", sha256(&new))));
     wait_until("version 2 is served", || version(&http, "one_version") == "v2");

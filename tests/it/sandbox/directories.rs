@@ -326,7 +326,7 @@ fn a_read_only_directory_rejects_every_change_and_logs_a_fix() {
     let (_, _, log) = stdio.finish();
     let denials: Vec<_> = log.lines().filter(|line| line.contains("was denied")).collect();
     let host = workspace.path().join("ro").display().to_string();
-    let fix = format!("dirs = [{{ host = \"{host}\", guest = \"/ro\", mode = \"rw\" }}]");
+    let fix = format!("entry in `dirs` with `{{ host = \"{host}\", guest = \"/ro\", mode = \"rw\" }}` in");
     assert_eq!(denials.len(), 1, "{denials:?}");
     assert!(
         denials[0].contains("was denied write access to `/ro`") && denials[0].contains("plugins.zoo.allow"),

@@ -31,6 +31,10 @@ pub(super) fn build(release: &Release<'_>, target: &Target) -> Result<PathBuf> {
         .cargo(&["auditable", subcommand, "--release", "--locked", "-p", "moongate", "--bin", "moongate"])
         .args(["--target", target.triple])
         .env("CARGO_PROFILE_RELEASE_STRIP", "symbols");
+    if let Some(exponent) = target.largest_page {
+        // A cross build can't find it out, and jemalloc refuses pages that are larger than it was built for.
+        cargo = cargo.env("JEMALLOC_SYS_WITH_LG_PAGE", exponent);
+    }
     // `moongate new` uses the SDK of this revision, until the release also sets MOONGATE_SDK_VERSION.
     if let Some(repository) = &release.repository {
         let git = ProcessRun::new("git").args(["rev-parse", "HEAD"]).current_dir(project.root());

@@ -11,11 +11,18 @@ pub(crate) struct Target {
     pub(crate) debian: &'static str,
     /// The name of the architecture in container images.
     pub(crate) oci: &'static str,
+    /// The binary logarithm of the largest page that its kernels use, if there are several.
+    pub(crate) largest_page: Option<&'static str>,
 }
 
 const TARGETS: [Target; 2] = [
-    Target { triple: "x86_64-unknown-linux-musl", debian: "amd64", oci: "amd64" },
-    Target { triple: "aarch64-unknown-linux-musl", debian: "arm64", oci: "arm64" },
+    Target { triple: "x86_64-unknown-linux-musl", debian: "amd64", oci: "amd64", largest_page: None },
+    Target {
+        triple: "aarch64-unknown-linux-musl",
+        debian: "arm64",
+        oci: "arm64",
+        largest_page: Some("16"), // 64 KiB
+    },
 ];
 
 impl Target {

@@ -1,12 +1,15 @@
 //! The parts of a plugin's configuration that its description can depend on.
 
-use super::{Credential, DirGrant, Grants, HttpGrant, PluginConfig, Secret};
+use std::fmt::{self, Write as _};
+use std::hash::{Hash as _, Hasher};
+
+use super::{Credential, DirGrant, Grants, HttpGrant, PluginConfig};
 
 impl PluginConfig {
-    /// Everything in the configuration that the plugin's description can depend on: what the plugin can see of it, and
-    /// the limits on the description itself. It contains the values of secrets, so only a keyed hash of it may be stored.
-    #[must_use]
-    pub fn description_inputs(&self) -> Secret {
+    /// Hashes everything in the configuration that the plugin's description can depend on: what the plugin can see of it,
+    /// and the limits on the description itself. This includes the values of secrets, so the hash must be keyed if it is
+    /// stored.
+    pub fn hash_description_inputs(&self, hasher: &mut impl Hasher) {
         // A new field causes a compile error here, so that it isn't forgotten.
         let Self {
             id,
@@ -54,6 +57,17 @@ impl PluginConfig {
             .collect();
         let settings: Vec<_> = settings.iter().map(|(key, value)| (key, value.expose())).collect();
         let grants = (dirs, env, client, instructions, http, credentials, state, state_scope);
-        Secret::new(format!("{:?}", (id, grants, limits, settings)))
+        limits.hash(hasher);
+        let _ = write!(HashedText(hasher), "{:?}", (id, grants, settings)); // hashing doesn't fail
+    }
+}
+
+/// Hashes the text that is written to it.
+struct HashedText<'a, H>(&'a mut H);
+
+impl<H: Hasher> fmt::Write for HashedText<'_, H> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.write(text.as_bytes());
+        Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 
 /// The limits of a plugin. They apply to one call unless stated otherwise.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Limits {
     /// Time from the start of the call to its result.
     pub timeout: Duration,

@@ -346,10 +346,13 @@ pub(crate) fn check_token(
     let problem = if !text.chars().all(|c| c.is_ascii_graphic()) {
         Diagnostic::error("invalid token: it contains white space or non-ASCII characters")
     } else if is_weak_token(token) {
-        let message = format!("the token is too short: it needs {MIN_TOKEN_CHARS} characters or more");
         match reachable {
-            Reachability::Locally => Diagnostic::warning(message),
-            Reachability::Remotely => Diagnostic::error(message),
+            Reachability::Locally => Diagnostic::warning(format!(
+                "the token is short: use {MIN_TOKEN_CHARS} characters or more, which addresses other than loopback require"
+            )),
+            Reachability::Remotely => Diagnostic::error(format!(
+                "the token is too short: it needs {MIN_TOKEN_CHARS} characters or more"
+            )),
         }
     } else {
         return;

@@ -115,9 +115,9 @@ impl CodeCache {
     /// Finds all entries for this engine, so that the directory isn't read for each.
     pub(crate) fn find_all(&self, engine: &Engine) {
         let names = self.dir().names().unwrap_or_default();
+        let compatibility = self.compatibility(engine);
         let entries = names.into_iter().filter_map(|name| {
-            let digest = name.get(..64)?.parse().ok()?;
-            is_entry(&name, &self.prefix(engine, &digest)).then_some((digest, name))
+            is_entry(name.get(64..)?, &compatibility).then(|| Some((name.get(..64)?.parse().ok()?, name)))?
         });
         let entries: Vec<_> = entries.collect();
         self.found().extend(entries);
@@ -125,6 +125,10 @@ impl CodeCache {
 
     /// True if there is an entry with this name for the component with this digest.
     pub(super) fn contains_entry(&self, engine: &Engine, digest: &Digest, name: &str) -> bool {
+        // Known since the directory was read. If the entry was evicted since, the component is compiled again.
+        if self.found().get(digest).is_some_and(|found| found == name) {
+            return true;
+        }
         let is_there = is_entry(name, &self.prefix(engine, digest)) && self.dir().contains(name);
         if is_there {
             self.found().insert(*digest, name.to_owned());
@@ -139,12 +143,17 @@ impl CodeCache {
 
     /// The prefix of an entry's name: the component's digest, and a hash of everything else that affects the compiled code.
     fn prefix(&self, engine: &Engine, digest: &Digest) -> String {
+        format!("{digest}{}", self.compatibility(engine))
+    }
+
+    /// The second part of a prefix.
+    fn compatibility(&self, engine: &Engine) -> String {
         let compatibility = self.compatibility.get_or_init(|| {
-            let mut hasher = StableHasher(Sha256::new());
+            let mut hasher = StableHasher::default();
             engine.precompile_compatibility_hash().hash(&mut hasher);
             hasher.finish()
         });
-        format!("{digest}-{compatibility:016x}-")
+        format!("-{compatibility:016x}-")
     }
 
     fn found(&self) -> MutexGuard<'_, BTreeMap<Digest, String>> {
@@ -353,8 +362,12 @@ type Checksum = [u8; 32];
 
 /// The suffix of an entry's name.
 fn suffix(checksum: &Checksum) -> String {
-    let half = checksum.iter().take(16).fold(0_u128, |sum, &byte| (sum << 8) | u128::from(byte));
-    format!("{half:032x}{ENTRY_EXTENSION}")
+    format!("{:032x}{ENTRY_EXTENSION}", leading_bits(checksum))
+}
+
+/// The first 16 bytes of a digest.
+fn leading_bits(digest: &Checksum) -> u128 {
+    digest.iter().take(16).fold(0, |sum, &byte| (sum << 8) | u128::from(byte))
 }
 
 fn is_entry(name: &str, prefix: &str) -> bool {
@@ -417,7 +430,15 @@ pub(crate) fn load_uncached(engine: &Engine, code: &[u8]) -> wasmtime::Result<Co
 }
 
 /// A hasher with the same results in every build of the gateway.
-struct StableHasher(Sha256);
+#[derive(Default)]
+pub(super) struct StableHasher(Sha256);
+
+impl StableHasher {
+    /// The first 16 bytes of the digest.
+    pub(super) fn finish_long(&self) -> u128 {
+        leading_bits(&self.0.clone().finalize().into())
+    }
+}
 
 impl Hasher for StableHasher {
     fn write(&mut self, bytes: &[u8]) {

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::hash::{BuildHasher as _, RandomState};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -23,7 +23,7 @@ use moongate_model::names::Digest;
 use serde::{Deserialize, Serialize};
 use wasmtime::Engine;
 
-use super::cache::{self, CodeCache, UNFINISHED_EXTENSION};
+use super::cache::{self, CodeCache, StableHasher, UNFINISHED_EXTENSION};
 
 /// The extension of an entry's name.
 pub(super) const EXTENSION: &str = ".description";
@@ -120,13 +120,12 @@ impl DescriptionCache {
 
     /// The name of an entry.
     fn name(&self, digest: &Digest, config: &PluginConfig) -> String {
-        let inputs = config.description_inputs();
-        let mut text = self.salt.to_vec();
-        text.extend_from_slice(self.gateway.as_bytes());
-        text.push(0);
-        text.extend_from_slice(inputs.expose().as_bytes());
-        let key = Digest::of(&text).to_string();
-        format!("{digest}-{}{EXTENSION}", &key[..32])
+        let mut hasher = StableHasher::default();
+        hasher.write(&self.salt);
+        hasher.write(self.gateway.as_bytes());
+        hasher.write_u8(0);
+        config.hash_description_inputs(&mut hasher);
+        format!("{digest}-{:032x}{EXTENSION}", hasher.finish_long())
     }
 }
 

@@ -131,12 +131,12 @@ pub enum LoadError {
         /// The limit.
         most: ByteSize,
     },
-    /// The file doesn't have the pinned digest.
-    #[error("the file's SHA-256 digest is {found}, not the pinned one")]
+    /// The file doesn't have the digest that the configuration or the lock file expects.
+    #[error("the file's SHA-256 digest is {found} instead of {pinned}")]
     DigestMismatch {
         /// The digest of the file.
         found: Digest,
-        /// The digest in the configuration.
+        /// The expected digest.
         pinned: Digest,
     },
     /// The file contains machine code.

@@ -153,6 +153,7 @@ pub(crate) fn new_store(
     let mut table = ResourceTable::new();
     table.set_max_capacity(limits.handles as usize);
     let audit = GrantAudit::new(config.id.clone(), context.grant_report.clone(), logged_warnings)
+        .with_grants_of(config)
         .without_directories(opened.unavailable_paths());
     let mut files =
         FilesState::new(Arc::clone(config), open_files_for_guest(open_files, config), disk, audit.clone());
@@ -333,6 +334,7 @@ impl StoreState {
             open_files,
         } = deps;
         let audit = GrantAudit::new(self.config.id.clone(), context.grant_report.clone(), logged_warnings)
+            .with_grants_of(&self.config)
             .without_directories(opened.unavailable_paths());
         let config = &self.config;
         self.cli.output().reset(config.limits.output.as_u64());

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use moongate_config::PluginConfig;
 use moongate_model::call::{GrantEvent, GrantFix, GrantReport, OPERATOR_CAN_ALLOW};
 use moongate_model::names::PluginId;
 
@@ -98,6 +99,14 @@ pub(crate) struct GrantAudit {
     caller_note: Arc<Mutex<Option<CallerNote>>>,
     /// The granted directories that can't be opened, as the guest knows them.
     unavailable_directories: Arc<[String]>,
+    granted_lists: GrantedLists,
+}
+
+/// The lists of the plugin's `allow` table that have entries. A missing grant is another entry of such a list.
+#[derive(Debug, Clone, Copy, Default)]
+struct GrantedLists {
+    dirs: bool,
+    http: bool,
 }
 
 /// A note for the caller about the call's first missing grant.
@@ -141,6 +150,23 @@ fn denied(wanted: &str) -> String {
     }
 }
 
+impl GrantedLists {
+    /// The change that a fix makes in a table: a phrase that continues with the table's name. A key can't be repeated, so
+    /// an existing list gets the entry.
+    fn change(self, fix: &GrantFix) -> String {
+        let line = moongate_config::grant_line(fix);
+        let list = line.split_once(" = [").and_then(|(key, rest)| Some((key, rest.strip_suffix(']')?)));
+        match (list, fix) {
+            (Some(("dirs", entry)), GrantFix::ChangeDirectory { .. }) if self.dirs => {
+                format!("replace the directory's entry in `dirs` with `{entry}` in")
+            }
+            (Some(("dirs", entry)), _) if self.dirs => format!("add `{entry}` to `dirs` in"),
+            (Some(("http", entry)), _) if self.http => format!("add `{entry}` to `http` in"),
+            (Some(_) | None, _) => format!("add `{line}` to"),
+        }
+    }
+}
+
 impl GrantAudit {
     pub(crate) fn new(
         plugin: PluginId,
@@ -153,7 +179,15 @@ impl GrantAudit {
             logged,
             caller_note: Arc::default(),
             unavailable_directories: Arc::default(),
+            granted_lists: GrantedLists::default(),
         }
+    }
+
+    /// The same audit for a plugin with these grants.
+    pub(crate) fn with_grants_of(self, config: &PluginConfig) -> Self {
+        let granted_lists =
+            GrantedLists { dirs: !config.allow.dirs.is_empty(), http: !config.allow.http.is_empty() };
+        Self { granted_lists, ..self }
     }
 
     /// The same audit for a call without some of its granted directories.
@@ -271,11 +305,11 @@ impl GrantAudit {
             ),
             FirstTime::Yes => match (missing.shown_fix(), &missing.fix) {
                 (Some(fix), _) => {
-                    let line = moongate_config::grant_line(&fix);
+                    let change = self.granted_lists.change(&fix);
                     tracing::warn!(
                         target: GRANTS_TARGET,
                         %plugin,
-                        "plugin `{plugin}` {denied}; to allow it, add `{line}` to `[plugins.{plugin}.allow]`"
+                        "plugin `{plugin}` {denied}; to allow it, {change} `[plugins.{plugin}.allow]`"
                     );
                 }
                 (None, Some(_)) => tracing::warn!(

@@ -16,6 +16,12 @@ use crate::error::SourceError;
 use crate::manifest::BlobDescriptor;
 use crate::registry::Registry;
 
+#[cfg(any(test, feature = "fuzz"))]
+mod fuzz;
+
+#[cfg(any(test, feature = "fuzz"))]
+pub use fuzz::fuzz_cosign;
+
 /// The media type of a simple signing payload.
 const PAYLOAD_TYPE: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
 

@@ -26,6 +26,10 @@ pub(super) struct PluginTable {
     allow: Vec<(String, String)>,
     /// Lines of `config`.
     config: &'static [&'static str],
+    /// The resource templates that only one instance of the plugin can offer.
+    shared_resources: &'static [&'static str],
+    /// True if another instance offers the shared resources.
+    omits_shared_resources: bool,
 }
 
 impl PluginTable {
@@ -57,29 +61,42 @@ impl PluginTable {
                 directories.iter().map(|text| directory_entry(text)).collect::<Result<Vec<_>, _>>()?;
             allow.insert(0, ("dirs".to_owned(), format!("[{}]", entries.join(", "))));
         }
-        let Some(SuggestedGrants { description: _, prefix, allow: lines, config, needs_directory }) =
-            suggested
-        else {
-            return Ok(Self { id: id.clone(), source, prefix: None, allow, config: &[] });
+        let mut table = Self {
+            id: id.clone(),
+            source,
+            prefix: None,
+            allow,
+            config: &[],
+            shared_resources: &[],
+            omits_shared_resources: false,
         };
-        if needs_directory && !is_set(&allow, "dirs") {
+        let Some(suggested) = suggested else { return Ok(table) };
+        let SuggestedGrants { description: _, prefix, allow, config, needs_directory, shared_resources } =
+            suggested;
+        if needs_directory && !is_set(&table.allow, "dirs") {
             let message = format!("`{id}` needs a directory");
             return Err(usage(&message, "name one, such as `moongate add filesystem ~/notes`"));
         }
-        for (key, value) in lines {
-            if !is_set(&allow, key) {
-                allow.push(((*key).to_owned(), (*value).to_owned()));
+        for (key, value) in allow {
+            if !is_set(&table.allow, key) {
+                table.allow.push(((*key).to_owned(), (*value).to_owned()));
             }
         }
         // Another name was chosen on purpose, so that the plugin's names contain it.
-        let prefix = prefix.filter(|_| source.ends_with(id.as_str()));
-        Ok(Self { id: id.clone(), source, prefix, allow, config })
+        table.prefix = prefix.filter(|_| table.source.ends_with(id.as_str()));
+        Ok(Self { config, shared_resources, ..table })
+    }
+
+    /// Leaves the resources that only one instance can offer to another plugin. False if there are none.
+    pub(super) fn omit_shared_resources(&mut self) -> bool {
+        self.omits_shared_resources = !self.shared_resources.is_empty();
+        self.omits_shared_resources
     }
 }
 
 impl fmt::Display for PluginTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { id, source, prefix, allow, config } = self;
+        let Self { id, source, prefix, allow, config, shared_resources, omits_shared_resources } = self;
         writeln!(f, "[plugins.{id}]")?;
         writeln!(f, "source = {}", toml_string(source))?;
         if let Some(prefix) = prefix {
@@ -91,6 +108,14 @@ impl fmt::Display for PluginTable {
         if !allow.is_empty() {
             writeln!(f, "\n[plugins.{id}.allow]")?;
             allow.iter().try_for_each(|(key, value)| writeln!(f, "{key} = {value}"))?;
+        }
+        if *omits_shared_resources {
+            let denied: Vec<String> = shared_resources.iter().map(|text| toml_string(text)).collect();
+            writeln!(
+                f,
+                "\n# Another plugin offers them.\n[plugins.{id}.resources]\ndeny = [{}]",
+                denied.join(", ")
+            )?;
         }
         Ok(())
     }

@@ -15,6 +15,8 @@ pub(in crate::cli) struct SuggestedGrants {
     pub(in crate::cli) config: &'static [&'static str],
     /// True if it is useless without a directory.
     pub(in crate::cli) needs_directory: bool,
+    /// The resource templates that every instance claims, but only one can offer.
+    pub(in crate::cli) shared_resources: &'static [&'static str],
 }
 
 /// The suggestion for a built-in plugin.
@@ -25,11 +27,13 @@ pub(in crate::cli) fn suggested_grants(plugin: BuiltinPlugin) -> SuggestedGrants
         allow: &[],
         config: &[],
         needs_directory: false,
+        shared_resources: &[],
     };
     match plugin {
         BuiltinPlugin::Filesystem => SuggestedGrants {
             allow: &[("instructions", "true")],
             needs_directory: true,
+            shared_resources: &["file:///{+path}"],
             ..nothing("Read, write, edit, list, search and move files in the allowed directories.")
         },
         BuiltinPlugin::Fetch => SuggestedGrants {

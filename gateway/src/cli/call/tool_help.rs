@@ -18,6 +18,11 @@ pub(super) fn no_tool_named(tools: &[(String, String)]) -> CommandError {
         let hint = "to see the problems of plugins, run `moongate check`";
         return failure.message("there are no tools", Some(hint));
     }
+    with_tools(failure, "missing tool name", tools)
+}
+
+/// Adds a message about a missing tool name, with the tools to choose from.
+fn with_tools(failure: CommandError, message: &str, tools: &[(String, String)]) -> CommandError {
     let width = tools.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
     let rows = tools.iter().map(|(name, about)| {
         let about = print::summary(about);
@@ -26,9 +31,27 @@ pub(super) fn no_tool_named(tools: &[(String, String)]) -> CommandError {
     let rows: Vec<String> = rows.collect();
     let hint = "add one of these names; without arguments, the call prints what the tool needs";
     let documents = tools.iter().map(|(name, about)| json!({ "name": name, "description": about }));
-    failure
-        .message_with_details("missing tool name", &rows.join("\n"), Some(hint))
-        .member("tools", documents.collect())
+    failure.message_with_details(message, &rows.join("\n"), Some(hint)).member("tools", documents.collect())
+}
+
+/// The error for the name of a plugin instead of a tool, with the plugin's tools. `None` if it isn't one.
+fn plugin_instead_of_tool(name: &str, catalog: &Catalog) -> Option<CommandError> {
+    let tools = catalog.tools().iter().filter(|entry| entry.plugin().id().as_str() == name);
+    let tools: Vec<(String, String)> =
+        tools.map(|entry| (entry.public_name().to_string(), entry.tool().description.clone())).collect();
+    let message = format!("`{}` is a plugin, not a tool", print::inline(name));
+    (!tools.is_empty()).then(|| with_tools(CommandError::new(ExitKind::Tool), &message, &tools))
+}
+
+/// The error for a name with which the names of tools start, with these tools. `None` if there are none. Clients don't
+/// see plugins.
+pub(super) fn prefix_instead_of_tool(name: &str, tools: &[(String, String)]) -> Option<CommandError> {
+    let has_prefix = |tool: &&(String, String)| {
+        tool.0.strip_prefix(name).is_some_and(|end| end.starts_with('_') || name.ends_with('_'))
+    };
+    let tools: Vec<_> = tools.iter().filter(has_prefix).cloned().collect();
+    let message = format!("no tool is called `{}`, but names start with it", print::inline(name));
+    (!tools.is_empty()).then(|| with_tools(CommandError::new(ExitKind::Tool), &message, &tools))
 }
 
 /// The required arguments that are missing.
@@ -183,7 +206,9 @@ pub(super) fn unknown_tool(
     catalog: &Catalog,
 ) -> Option<CommandError> {
     let names = catalog.tools().iter().map(|entry| entry.public_name().as_str());
-    tool_of_failed_plugin(tool, supervisor).or_else(|| split_tool_name(tool, pairs, names))
+    tool_of_failed_plugin(tool, supervisor)
+        .or_else(|| split_tool_name(tool, pairs, names))
+        .or_else(|| plugin_instead_of_tool(tool, catalog))
 }
 
 #[cfg(test)]

@@ -146,18 +146,38 @@ pub(super) fn write_entry(
         written(file, &after)?;
         return Ok(HostFileChange::Created);
     }
-    let backup = backup_path(file);
-    // It can contain secrets, as the file itself can.
-    fs::copy(file, &backup)
-        .map_err(|error| failed(format!("can't write `{}`: {error}", backup.display()), None))?;
+    let backup =
+        back_up(file).map_err(|error| failed(format!("can't write a backup of `{shown}`: {error}"), None))?;
     written(file, &after)?;
     Ok(HostFileChange::Updated { backup })
 }
 
-/// The path of the copy, beside the file.
-fn backup_path(file: &Path) -> PathBuf {
+/// Copies the file, and returns the path of the copy, beside the file. Earlier copies are kept. The copy can contain
+/// secrets, as the file itself can.
+fn back_up(file: &Path) -> io::Result<PathBuf> {
+    let content = fs::read(file)?;
+    let mut number = 1;
+    loop {
+        let backup = backup_path(file, number);
+        match fs::symlink_metadata(&backup) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                fs::copy(file, &backup)?;
+                return Ok(backup);
+            }
+            Err(error) => return Err(error),
+            Ok(_) if fs::read(&backup).is_ok_and(|earlier| earlier == content) => return Ok(backup),
+            Ok(_) => number += 1,
+        }
+    }
+}
+
+/// The path of the copy with this number. The first one has no number.
+fn backup_path(file: &Path, number: usize) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(BACKUP_SUFFIX);
+    if number > 1 {
+        name.push(format!(".{number}"));
+    }
     PathBuf::from(name)
 }
 

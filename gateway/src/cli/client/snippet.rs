@@ -160,6 +160,14 @@ impl McpHost {
         Some(Snippet { text, place, note: entry.note(&note) })
     }
 
+    /// Reports whether the host's HTTP client is Node's, which doesn't use the system's trust store.
+    pub(super) fn runs_on_node(self) -> bool {
+        match self {
+            Self::ClaudeCode | Self::ClaudeDesktop | Self::Cursor | Self::VsCode | Self::Inspector => true,
+            Self::Zed | Self::Codex => false,
+        }
+    }
+
     /// The member of the host's JSON file that contains the servers.
     pub(super) fn servers_key(self) -> &'static str {
         match self {

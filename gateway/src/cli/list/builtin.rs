@@ -22,7 +22,7 @@ pub(super) fn print_builtin_plugins(format: OutputFormat) -> Result<()> {
 pub(super) fn documents() -> Vec<Value> {
     let document = |plugin: BuiltinPlugin| {
         let component = component(plugin);
-        let SuggestedGrants { description, allow, config, needs_directory, prefix: _ } =
+        let SuggestedGrants { description, allow, config, needs_directory, prefix: _, shared_resources: _ } =
             suggested_grants(plugin);
         let lines = |lines: Vec<String>| Value::from(lines);
         json!({
@@ -43,7 +43,7 @@ fn table() -> String {
     let width = BuiltinPlugin::ALL.iter().map(|plugin| plugin.name().len()).max().unwrap_or_default();
     let mut text = String::new();
     for plugin in BuiltinPlugin::ALL {
-        let SuggestedGrants { description, allow, config, needs_directory, prefix: _ } =
+        let SuggestedGrants { description, allow, config, needs_directory, prefix: _, shared_resources: _ } =
             suggested_grants(plugin);
         let _ = writeln!(text, "{:width$}  {description}", plugin.name());
         let directories = needs_directory.then(|| "the directories that you name".to_owned());

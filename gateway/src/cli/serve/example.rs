@@ -1,25 +1,61 @@
 //! An example call of a served tool, for the banner.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 
+use moongate_config::{ClientCertificatePolicy, HttpConfig};
+use moongate_model::names::Principal;
 use moongate_protocol::catalog::{Catalog, ToolEntry};
 use serde_json::Value;
 
+use crate::cli::mcp_client::TOKEN_VARIABLE;
 use crate::cli::print;
 use crate::transport::http::MCP_PATH;
 
-/// A command line that calls a read-only tool of the gateway at an address: of the tools whose schemas have example
-/// values, the one with the fewest required arguments.
-pub(super) fn example(catalog: &Catalog, program: &str, scheme: &str, address: SocketAddr) -> Option<String> {
-    let harmless = catalog.tools().iter().filter(|tool| tool.tool().hints.read_only == Some(true));
-    let calls = harmless.filter_map(|tool| Some((tool, arguments(tool)?)));
-    let (tool, arguments) = calls.min_by_key(|(_, arguments)| arguments.len())?;
-    let url = format!("{scheme}://{}{MCP_PATH}", reachable(address));
+/// A command line that calls a read-only tool of the gateway at an address, as a caller that sees it.
+pub(super) fn example(
+    catalog: &Arc<Catalog>,
+    http: &HttpConfig,
+    program: &str,
+    address: SocketAddr,
+) -> Option<String> {
+    let mut calls = callers(http).into_iter().filter_map(|caller| {
+        let call = example_call(&catalog.visible_to(&caller))?;
+        Some((caller, call))
+    });
+    let (caller, call) = calls.next()?;
+    let url = format!("{}://{}{MCP_PATH}", http.scheme(), reachable(address));
     let mut words =
         vec![print::shell_word(program), "call".to_owned(), "--url".to_owned(), print::shell_word(&url)];
-    words.push(tool.public_name().to_string());
-    words.extend(arguments.iter().map(|argument| print::shell_word(argument)));
+    words.extend(call);
+    if let Principal::Named(name) = &caller {
+        let value = print::shell_word(&format!("the token {}", print::inline(name)));
+        words.insert(0, format!("{TOKEN_VARIABLE}={value}"));
+    }
     Some(words.join(" "))
+}
+
+/// The callers that `moongate call` can be without a client certificate: those with a static token, or anyone if no token
+/// is required.
+fn callers(http: &HttpConfig) -> Vec<Principal> {
+    let authority = http.tls.as_ref().and_then(|tls| tls.client_authority.as_ref());
+    if authority.is_some_and(|authority| authority.policy == ClientCertificatePolicy::Required) {
+        return Vec::new();
+    }
+    if !http.requires_authentication() {
+        return vec![Principal::Anonymous];
+    }
+    http.tokens.iter().map(|token| Principal::Named(token.principal.clone())).collect()
+}
+
+/// The words that call a read-only tool: of the tools whose schemas have example values, the one with the fewest required
+/// arguments.
+fn example_call(view: &Catalog) -> Option<Vec<String>> {
+    let harmless = view.tools().iter().filter(|tool| tool.tool().hints.read_only == Some(true));
+    let calls = harmless.filter_map(|tool| Some((tool, arguments(tool)?)));
+    let (tool, arguments) = calls.min_by_key(|(_, arguments)| arguments.len())?;
+    let arguments = arguments.iter().map(|argument| print::shell_word(argument));
+    Some(std::iter::once(tool.public_name().to_string()).chain(arguments).collect())
 }
 
 /// The address for reaching a listener from this machine.

@@ -110,13 +110,19 @@ fn reports_a_denied_request_to_caller_and_operator() {
             "[plugins.fetch]\nsource = \"@fetch@\"\n[plugins.fetch.allow]\nhttp = [{http}]\n"
         ))
     };
-    for (granted, wanted, line) in [
+    for (granted, wanted, line, change) in [
         (
             "\"https://moongate.example/a\"",
             "GET https://moongate.example/robots.txt",
             "http = [{ url = \"https://moongate.example/robots.txt\", methods = [\"GET\"] }]",
+            "add `{ url = \"https://moongate.example/robots.txt\", methods = [\"GET\"] }` to `http` in",
         ),
-        ("", "GET https://moongate.example", "http = [\"https://moongate.example\"]"),
+        (
+            "",
+            "GET https://moongate.example",
+            "http = [\"https://moongate.example\"]",
+            "add `http = [\"https://moongate.example\"]` to",
+        ),
     ] {
         let workspace = fetch(granted);
         let arguments = json!({ "url": "https://moongate.example/a/b" });
@@ -139,9 +145,8 @@ fn reports_a_denied_request_to_caller_and_operator() {
             assert_eq!(texts.last(), Some(&&*sentence), "{answer}");
         }
         let (_, _, log) = stdio.finish();
-        let logged = format!(
-            "plugin `fetch` was denied {wanted}; to allow it, add `{line}` to `[plugins.fetch.allow]`"
-        );
+        let logged =
+            format!("plugin `fetch` was denied {wanted}; to allow it, {change} `[plugins.fetch.allow]`");
         assert!(log.contains(&logged), "{log}");
     }
 }

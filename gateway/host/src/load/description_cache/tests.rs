@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use bytesize::ByteSize;
 use moongate_config::DirMode;
 use moongate_config::{DirGrant, Secret};
 use moongate_model::names::PluginId;
@@ -68,6 +69,7 @@ fn entries_belong_to_code_and_configuration() {
             });
         }),
         with(|config| config.limits.handles += 1),
+        with(|config| config.limits.read = ByteSize(config.limits.read.as_u64() + 1)),
     ] {
         assert!(descriptions.get(&engine, &digest, &other).is_none(), "{other:?}");
     }

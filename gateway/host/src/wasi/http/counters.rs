@@ -51,7 +51,6 @@ impl PluginCounters {
         if let Some(counters) = all.get(plugin).and_then(Weak::upgrade) {
             return counters;
         }
-        all.retain(|_, counters| counters.strong_count() > 0);
         let counters = Arc::default();
         all.insert(plugin.clone(), Arc::downgrade(&counters));
         counters
@@ -59,7 +58,9 @@ impl PluginCounters {
 
     /// The current numbers.
     pub(super) fn all(&self) -> BTreeMap<PluginId, RequestCounts> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Not for each new plugin: a start can add a thousand.
+        all.retain(|_, counters| counters.strong_count() > 0);
         all.iter()
             .filter_map(|(plugin, counters)| Some((plugin.clone(), counters.upgrade()?.counts())))
             .collect()

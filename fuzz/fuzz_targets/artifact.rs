@@ -1,0 +1,5 @@
+//! Fuzzes manifests of Wasm artifacts.
+
+#![cfg_attr(feature = "libfuzzer", no_main)]
+
+moongate_fuzz::target!(moongate_sources::fuzz_artifact);
