@@ -17,7 +17,7 @@ use crate::transport::trace::Trace;
 pub(crate) mod accept;
 pub(crate) mod auth;
 pub(crate) mod body;
-mod caller_load;
+pub(in crate::transport) mod caller_load;
 pub(crate) mod client_identity;
 pub(in crate::transport) mod client_stream;
 pub(crate) mod connections;

@@ -27,6 +27,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::transport::TransportShutdown;
+use crate::transport::http::caller_load::{CallerLoad, RequestInProgress};
 use crate::transport::http::connections::ConnectionHandle;
 use crate::transport::trace::Tap;
 
@@ -99,6 +100,8 @@ pub(in crate::transport) struct StreamPeer {
     pub(in crate::transport) connection: Arc<StdioConnection>,
     /// Its place among the connections of a listener. `None` over stdio.
     pub(in crate::transport) handle: Option<ConnectionHandle>,
+    /// The requests of all callers. `None` over stdio.
+    pub(in crate::transport) load: Option<Arc<CallerLoad>>,
 }
 
 /// Serves the process that started the gateway, until it closes a side or the gateway stops. Running calls continue until
@@ -114,14 +117,14 @@ where
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let peer = StreamPeer { connection: StdioConnection::new(), handle: None };
+    let peer = StreamPeer { connection: StdioConnection::new(), handle: None, load: None };
     serve_stream(server, peer, input, output, tap, ending).await
 }
 
 /// The same for the peer of any byte stream.
 pub(in crate::transport) async fn serve_stream<R, W>(
     server: Arc<Server>,
-    StreamPeer { connection, handle }: StreamPeer,
+    StreamPeer { connection, handle, load }: StreamPeer,
     input: R,
     output: W,
     tap: Tap,
@@ -145,6 +148,8 @@ where
         server,
         connection,
         handle,
+        load,
+        is_pipelined: false,
         memory,
         permits: Arc::new(Semaphore::new(max_unwritten)),
         answers: sender,
@@ -171,6 +176,9 @@ struct StdioPeer {
     connection: Arc<StdioConnection>,
     /// The place of the connection in its listener. `None` over stdio.
     handle: Option<ConnectionHandle>,
+    load: Option<Arc<CallerLoad>>,
+    /// The current line arrived with the one before it.
+    is_pipelined: bool,
     /// The memory of the current line. `None` over stdio, where only requests count.
     memory: Option<RequestBodyMemory>,
     permits: Arc<Semaphore>,
@@ -194,6 +202,7 @@ impl StdioPeer {
         let written = Arc::clone(&self.written);
         let mut count = 0_usize;
         loop {
+            self.is_pipelined = false;
             while let Some(frame) = lines.take() {
                 count = count.wrapping_add(1);
                 if self.handle.is_some() && count.is_multiple_of(LINES_PER_TURN) {
@@ -209,6 +218,7 @@ impl StdioPeer {
                 if handled.is_none() {
                     return StdioEnd::Closed;
                 }
+                self.is_pipelined = true;
                 self.reap();
             }
             if let Some(memory) = &mut self.memory
@@ -246,6 +256,7 @@ impl StdioPeer {
         if let Some(handle) = &self.handle {
             handle.head_completed();
         }
+        let in_progress = self.begin().await;
         let reply = match frame {
             LineFrame::Line(line) => {
                 self.tap.received(&line);
@@ -264,7 +275,16 @@ impl StdioPeer {
                 self.server.discarded_line(&self.connection, outline, reason)
             }
         };
-        self.reply(reply).await
+        self.reply(reply, in_progress).await
+    }
+
+    /// Begins a request of a client. A caller with many at once makes way for others.
+    async fn begin(&self) -> Option<RequestInProgress> {
+        let request = self.load.as_ref()?.begin(self.connection.caller()).await;
+        if self.is_pipelined {
+            tokio::task::yield_now().await; // else a client with many requests is served many times in a row
+        }
+        Some(request)
     }
 
     /// Counts a complete line, as long as it waits and until it is handled; its requests count until they end. A line
@@ -287,7 +307,7 @@ impl StdioPeer {
     }
 
     /// Sends the reply to a line, once it is ready. `None` means that responses are no longer written.
-    async fn reply(&mut self, reply: LineReply) -> Option<()> {
+    async fn reply(&mut self, reply: LineReply, in_progress: Option<RequestInProgress>) -> Option<()> {
         match reply {
             LineReply::None => Some(()),
             LineReply::Ready(text) => {
@@ -298,8 +318,8 @@ impl StdioPeer {
                 let mut permit = Some(self.permit().await?);
                 let answers = self.answers.clone();
                 let active = self.handle.as_ref().map(ConnectionHandle::begin_request);
-                self.calls.spawn(async move {
-                    let _active = active;
+                self.calls.spawn(MovableFuture::inherit(self.connection.caller(), async move {
+                    let _request = (active, in_progress);
                     while let Some(message) = messages.next().await {
                         let permit = match message {
                             OutgoingMessage::Notification(_) | OutgoingMessage::Request(_) => None,
@@ -309,20 +329,20 @@ impl StdioPeer {
                             break; // the peer has disconnected
                         }
                     }
-                });
+                }));
                 Some(())
             }
             LineReply::Pending(call) => {
                 let permit = Some(self.permit().await?);
                 let answers = self.answers.clone();
                 let active = self.handle.as_ref().map(ConnectionHandle::begin_request);
-                self.calls.spawn(async move {
-                    let _active = active;
+                self.calls.spawn(MovableFuture::inherit(self.connection.caller(), async move {
+                    let _request = (active, in_progress);
                     if let Some(text) = call.await {
                         // Fails only if the peer has disconnected.
                         let _ = answers.send(text, permit).await;
                     }
-                });
+                }));
                 Some(())
             }
         }

@@ -14,12 +14,14 @@ use moongate_protocol::dispatch::NetworkTransport;
 use moongate_protocol::jsonrpc::{MissingId, write_error};
 use moongate_protocol::mcp::ProtocolError;
 use moongate_protocol::server::{Server, StdioConnection};
+use moongate_system::background::MovableFuture;
 use moongate_system::log_interval::LogInterval;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::transport::http::caller_load::CallerLoad;
 use crate::transport::http::client_stream::ClientStream;
 use crate::transport::http::connections::{ConnectionLimiter, ConnectionSlot, TooManyConnections};
 use crate::transport::http::unix_socket_connections;
@@ -114,7 +116,7 @@ impl BoundUnixSocket {
                         tap: trace.as_ref().map(|trace| Tap::unix(trace, &user, count)).unwrap_or_default(),
                         idle_timeout,
                     };
-                    connections.spawn(connection.serve(ending.clone()));
+                    connections.spawn(MovableFuture::new(connection.serve(ending.clone())));
                 }
                 Err(TooManyConnections) => refuse(&stream, &user),
             }
@@ -195,7 +197,8 @@ impl SocketConnection {
         let (input, output) = stream.into_split();
         let output = ClientStream::new(output, slot.handle());
         let connection = StdioConnection::with_transport(caller, NetworkTransport::Unix);
-        let peer = StreamPeer { connection, handle: Some(slot.handle()) };
+        let load = Some(CallerLoad::of_process());
+        let peer = StreamPeer { connection, handle: Some(slot.handle()), load };
         let mut served = Box::pin(serve_stream(server, peer, input, output, tap, ending.clone()));
         tokio::select! {
             outcome = &mut served => return abandoned(&gateway, outcome.abandoned_calls),

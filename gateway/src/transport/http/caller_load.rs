@@ -20,9 +20,12 @@ const ACTIVE_TIME: Duration = Duration::from_secs(1);
 /// The number of requests in progress above which a caller makes way for others.
 static MAX_REQUESTS: LazyLock<usize> = LazyLock::new(|| available_parallelism().map_or(1, usize::from));
 
+/// The requests over HTTP, WebSocket and the Unix socket: a caller delays others whatever it uses.
+static OF_PROCESS: LazyLock<Arc<CallerLoad>> = LazyLock::new(Arc::default);
+
 /// The requests of all callers.
 #[derive(Debug, Default)]
-pub(super) struct CallerLoad(Mutex<RequestsInProgress>);
+pub(in crate::transport) struct CallerLoad(Mutex<RequestsInProgress>);
 
 #[derive(Debug, Default)]
 struct RequestsInProgress {
@@ -36,14 +39,19 @@ struct RequestsInProgress {
 
 /// A request in progress; it ends when this is dropped.
 #[derive(Debug)]
-pub(super) struct RequestInProgress {
+pub(in crate::transport) struct RequestInProgress {
     load: Arc<CallerLoad>,
     caller: Caller,
 }
 
 impl CallerLoad {
+    /// That of the process.
+    pub(in crate::transport) fn of_process() -> Arc<Self> {
+        Arc::clone(&OF_PROCESS)
+    }
+
     /// Begins a request, and continues on the background pool if its caller makes way for others.
-    pub(super) async fn begin(self: &Arc<Self>, caller: &Caller) -> RequestInProgress {
+    pub(in crate::transport) async fn begin(self: &Arc<Self>, caller: &Caller) -> RequestInProgress {
         let makes_way = self.lock().begin(caller, Instant::now());
         let request = RequestInProgress { load: Arc::clone(self), caller: caller.clone() };
         if makes_way {

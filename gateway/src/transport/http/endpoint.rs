@@ -92,7 +92,7 @@ impl Endpoint {
             proxies: TrustedProxies::new(&config.trusted_proxies),
             metrics,
             refusals: RefusalLog::new(ListenerPurpose::Mcp),
-            load: Arc::default(),
+            load: CallerLoad::of_process(),
             max_body: usize::try_from(config.max_body.as_u64()).unwrap_or(usize::MAX),
             keep_alive: config.keep_alive,
             trace,

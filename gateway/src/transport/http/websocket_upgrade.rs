@@ -27,6 +27,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::transport::http::auth::{RequestCaller, TokenValidity};
+use crate::transport::http::caller_load::CallerLoad;
 use crate::transport::http::connections::ConnectionHandle;
 use crate::transport::http::endpoint::Endpoint;
 use crate::transport::http::rejection::Rejection;
@@ -150,7 +151,8 @@ impl AcceptedWebSocket {
         let (input, output) = split(stream);
         let ending = TransportShutdown::default();
         let connection = StdioConnection::with_transport(caller, NetworkTransport::Tcp);
-        let peer = StreamPeer { connection, handle: Some(handle.clone()) };
+        let load = Some(CallerLoad::of_process());
+        let peer = StreamPeer { connection, handle: Some(handle.clone()), load };
         let server = Arc::clone(&endpoint.server);
         let mut served = pin!(serve_stream(server, peer, input, output, tap, ending.clone()));
         let mut invalid = pin!(validity.ended());
