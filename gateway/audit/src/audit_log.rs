@@ -219,7 +219,7 @@ impl AuditLog {
         } else if self.is_delayed(&state) {
             if !std::mem::replace(&mut state.logged_delay, true) {
                 tracing::error!(
-                    "the disk doesn't take the records of the audit log; calls are refused until it does"
+                    "writing to the audit log takes too long; calls are refused until it is done"
                 );
             }
             QueueRoom::Full
@@ -310,7 +310,7 @@ impl AuditLog {
             failure: state
                 .failure
                 .clone()
-                .or_else(|| self.is_delayed(&state).then(|| "the disk doesn't take records".to_owned())),
+                .or_else(|| self.is_delayed(&state).then(|| "writing takes too long".to_owned())),
         }
     }
 
@@ -425,7 +425,7 @@ impl LogWriter {
                 (state.failure, state.writing_since) = (None, None);
                 state.head = self.file.head();
                 if std::mem::take(&mut state.logged_delay) {
-                    tracing::info!("the disk takes the records of the audit log again");
+                    tracing::info!("the audit log is written again");
                 }
                 return true;
             };

@@ -1,8 +1,8 @@
 //! Syncs the file that lines are appended to while it grows.
 //!
-//! A full file is synced before it is renamed: else, after a power failure, its end could be missing while the next file
-//! has lines. A sync of a whole file takes seconds on a slow disk, and no record can be written meanwhile. So most of a
-//! file is synced before, on a thread that nothing waits for.
+//! A full file is synced before it is renamed. Otherwise, after a power failure, its end could be missing while the
+//! next file has lines. A sync of a whole file takes seconds on a slow disk, and no record can be written meanwhile. So
+//! most of a file is synced earlier, on a thread that nothing waits for.
 
 use std::fs::File;
 use std::io;
@@ -35,7 +35,7 @@ pub(crate) struct BackgroundSync {
 #[derive(Debug, Default)]
 struct SyncState {
     is_running: bool,
-    /// The last one failed.
+    /// True if the last sync failed.
     has_failed: bool,
     synced: Option<SyncedPart>,
     failure: Option<io::Error>,
@@ -66,7 +66,7 @@ impl BackgroundSync {
         self.state().failure.take()
     }
 
-    /// Begins to sync a file, unless a sync is running.
+    /// Starts a sync of a file, unless one is running.
     pub(crate) fn begin(&self, file: &File, part: SyncedPart) {
         if self.is_running() {
             return;

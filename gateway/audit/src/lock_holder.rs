@@ -28,9 +28,9 @@ impl fmt::Display for LockHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self { process: None, .. } => f.write_str("another process"),
-            Self { process: Some(process), is_suspended: false } => write!(f, "the process {process}"),
+            Self { process: Some(process), is_suspended: false } => write!(f, "process {process}"),
             Self { process: Some(process), is_suspended: true } => {
-                write!(f, "the process {process}, which is suspended,")
+                write!(f, "process {process} (suspended)")
             }
         }
     }
@@ -66,7 +66,7 @@ mod tests {
         lock.lock().unwrap();
         let holder = LockHolder::of(&File::open(&path).unwrap());
         assert_eq!(holder, LockHolder { process: Some(std::process::id()), is_suspended: false });
-        assert_eq!(holder.to_string(), format!("the process {}", std::process::id()));
+        assert_eq!(holder.to_string(), format!("process {}", std::process::id()));
     }
 
     #[test]

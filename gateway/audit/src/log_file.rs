@@ -160,7 +160,7 @@ impl LogFile {
         Self::open_with_sync(files, key, File::sync_data)
     }
 
-    /// The same, with another way to sync a growing file.
+    /// Opens a log whose growing file is synced with `sync`.
     fn open_with_sync(files: AuditFiles, key: AuditKey, sync: SyncFile) -> Result<Self, AuditFileError> {
         let lock_path = with_suffix(&files.path, ".lock");
         let lock = open_private(&lock_path)?;

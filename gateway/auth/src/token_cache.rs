@@ -89,7 +89,7 @@ impl TokenCache {
             refused.retain(|_, token| token.verified.elapsed() < MAX_TOKEN_AGE);
         }
         if refused.len() >= MAX_REFUSED_TOKENS {
-            refused.clear(); // someone sends ever other ones
+            refused.clear(); // someone keeps sending new ones
         }
         refused.insert(digest, RefusedToken { problem, verified: Instant::now() });
     }

@@ -70,12 +70,12 @@ struct Candidate {
 
 /// The values of a call need more memory than the limit `transfer` allows.
 #[derive(Debug, thiserror::Error)]
-#[error("the values are larger than the limit `transfer`")]
+#[error("the values exceed the `transfer` limit")]
 pub(crate) struct ValuesTooLarge;
 
 /// There is too little memory for the values of a call.
 #[derive(Debug, thiserror::Error)]
-#[error("there is too little memory for the arguments")]
+#[error("not enough memory for the arguments")]
 struct NoMemoryForValues;
 
 impl fmt::Debug for ExportedFunction {
@@ -98,8 +98,8 @@ impl ExportedFunction {
             return text.clone();
         }
         match interface {
-            Some(interface) => format!("Calls the function `{function}` of `{interface}`."),
-            None => format!("Calls the function `{function}`."),
+            Some(interface) => format!("Call the function `{function}` of `{interface}`."),
+            None => format!("Call the function `{function}`."),
         }
     }
 }

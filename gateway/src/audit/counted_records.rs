@@ -123,7 +123,7 @@ impl CountedRecords {
         }
     }
 
-    /// Records what is due, once a second, and forgets kinds, as long as there are any.
+    /// Records due counts and forgets idle kinds, once a second, until no kind is left.
     async fn write_when_due(self) {
         loop {
             tokio::time::sleep(MIN_INTERVAL).await;

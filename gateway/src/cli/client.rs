@@ -37,7 +37,7 @@ Examples:
   moongate client vscode --http
 
 The snippet goes to stdout; notes on where to put it go to stderr. With --write, the command adds the gateway to the \
-host's own configuration file instead, keeps everything else in it, and copies the earlier file to FILE.moongate-backup. Later copies have a number; none is \
+host's own configuration file instead, keeps everything else in it, and copies the earlier file to FILE.moongate-backup. Later backups are numbered; none is \
 overwritten. \
 By default, the host starts its own gateway over stdio. With --http or --url, it connects to a running one.")]
 pub(super) struct Client {

@@ -81,7 +81,7 @@ pub(crate) fn unix_socket_connections(limits: UnixSocketLimits) -> usize {
 }
 
 /// The maximum number of connections to the MCP endpoint: as configured, but not more than the limit on open files
-/// allows, with those to the Unix socket, and than have room in memory.
+/// allows, with those to the Unix socket, and than the memory allows.
 fn max_connections(config: &HttpConfig, socket_connections: usize, memory_connections: u64) -> usize {
     let open_files = connections_within(reserved_files()).saturating_sub(socket_connections);
     let in_memory = usize::try_from(memory_connections).unwrap_or(usize::MAX);
@@ -91,7 +91,7 @@ fn max_connections(config: &HttpConfig, socket_connections: usize, memory_connec
             let (limit, fix) = if open_files <= in_memory {
                 ("the limit on open files allows", "raise `ulimit -n`")
             } else {
-                ("have room in memory", "raise `memory` in `[gateway]`")
+                ("the memory allows", "raise `memory` in `[gateway]`")
             };
             tracing::warn!(configured, most, "`max_connections` in `[http]` is more than {limit}; {fix}");
             most

@@ -140,7 +140,7 @@ fn the_name_of_a_plugin_instead_of_a_tool_lists_its_tools() {
     let url = format!("http://{}/mcp", http.address());
     for (words, message) in [
         (&["call", "memory"][..], "`memory` is a plugin, not a tool"),
-        (&["call", "memory", "--url", &url], "no tool is called `memory`, but names start with it"),
+        (&["call", "memory", "--url", &url], "no tool is called `memory`, but some names start with it"),
     ] {
         let output = workspace.run(words);
         let printed = utf8(&output.stderr);

@@ -79,11 +79,11 @@ fn functions_become_tools_with_schemas() {
     expected.sort_unstable();
     assert_eq!(sorted, expected);
     let divide = tool(&mut stdio, "functions_divide");
-    assert_eq!(divide["description"], "Calls the function `divide`.");
+    assert_eq!(divide["description"], "Call the function `divide`.");
     assert_eq!(divide["inputSchema"]["required"], json!(["dividend", "divisor"]), "{divide}");
     assert_eq!(divide["inputSchema"]["properties"]["divisor"]["minimum"], i32::MIN, "{divide}");
     let oldest = tool(&mut stdio, "functions_oldest");
-    assert_eq!(oldest["description"], "Calls the function `oldest` of `test:functions/people@1.2.0`.");
+    assert_eq!(oldest["description"], "Call the function `oldest` of `test:functions/people@1.2.0`.");
     let person = &oldest["inputSchema"]["properties"]["people"]["items"];
     assert_eq!(person["required"], json!(["first-name", "age", "tags"]), "{oldest}");
     assert!(tool(&mut stdio, "functions_greet")["outputSchema"].is_null());

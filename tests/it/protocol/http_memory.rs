@@ -135,7 +135,7 @@ fn connections_have_room_in_memory() {
          [plugins.zoo]\nsource = \"@zoo@\"\n",
     );
     let http = Http::start(&workspace);
-    http.wait_for_log("`max_connections` in `[http]` is more than have room in memory");
+    http.wait_for_log("`max_connections` in `[http]` is more than the memory allows");
     http.wait_for_log("most=256");
 }
 

@@ -348,7 +348,7 @@ pub(crate) fn check_token(
     } else if is_weak_token(token) {
         match reachable {
             Reachability::Locally => Diagnostic::warning(format!(
-                "the token is short: use {MIN_TOKEN_CHARS} characters or more, which addresses other than loopback require"
+                "the token is short: use {MIN_TOKEN_CHARS} characters or more, as non-loopback addresses require"
             )),
             Reachability::Remotely => Diagnostic::error(format!(
                 "the token is too short: it needs {MIN_TOKEN_CHARS} characters or more"

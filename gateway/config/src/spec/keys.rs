@@ -391,7 +391,7 @@ static TOOLS: &[Key] = &[
         "describe",
         ValueKind::Named(&ValueKind::String("a description such as \"Adds two numbers\"")),
         "Maps the plugin's own names to descriptions, in place of the plugin's own descriptions. Functions of \
-         [components without the contract](components.md) have no others.",
+         [components without the contract](components.md) usually have none.",
     ),
 ];
 

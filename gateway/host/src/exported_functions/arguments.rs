@@ -152,7 +152,7 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
             ValueType::Tuple(parts) => write!(f, "an array of {} elements", parts.len()),
             ValueType::Variant(_) | ValueType::Result(_) => f.write_str("an object with `tag`"),
             ValueType::Enum(_) => f.write_str("one of the names in the schema"),
-            ValueType::Flags(_) => f.write_str("an array of different names of the schema"),
+            ValueType::Flags(_) => f.write_str("an array of distinct names from the schema"),
             ValueType::Option(_) => f.write_str("a value or `null`"),
         }
     }

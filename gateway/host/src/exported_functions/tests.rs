@@ -313,7 +313,7 @@ async fn functions_have_the_shortest_unique_name() {
         assert_eq!(result.structured.unwrap().get(), "8");
     }
     let description = &plugin.manifest().tools[2].description;
-    assert_eq!(description, "Calls the function `add` of `docs:maths/other@1.0.0`.");
+    assert_eq!(description, "Call the function `add` of `docs:maths/other@1.0.0`.");
 }
 
 #[tokio::test]
@@ -388,8 +388,8 @@ async fn documentation_in_the_component_describes_functions() {
     for (version, json, expected) in [
         (0, old, ["Adds.", "Sums."]),
         (1, new, ["Adds.", "Sums."]),
-        (2, new, ["Calls the function `add` of `docs:a/calc@1.0.0`.", "Calls the function `sum`."]),
-        (1, "[", ["Calls the function `add` of `docs:a/calc@1.0.0`.", "Calls the function `sum`."]),
+        (2, new, ["Call the function `add` of `docs:a/calc@1.0.0`.", "Call the function `sum`."]),
+        (1, "[", ["Call the function `add` of `docs:a/calc@1.0.0`.", "Call the function `sum`."]),
     ] {
         let dir = TempDir::new().unwrap();
         let bytes = documented(&[&[version], json.as_bytes()].concat());

@@ -58,7 +58,7 @@ pub trait Observer: fmt::Debug + Send + Sync {
     /// An HTTP caller wasn't authenticated. `reason` is a stable word.
     fn authentication_failed(&self, _address: IpAddr, _reason: &'static str) {}
 
-    /// A request was refused before it reached a plugin. Honest clients cause few of these.
+    /// A request was refused before it reached a plugin. Well-behaved clients cause few of these.
     fn request_refused(&self, _caller: &Caller, _why: RefusedRequest) {}
 }
 

@@ -113,7 +113,7 @@ impl fmt::Display for PluginTable {
             let denied: Vec<String> = shared_resources.iter().map(|text| toml_string(text)).collect();
             writeln!(
                 f,
-                "\n# Another plugin offers them.\n[plugins.{id}.resources]\ndeny = [{}]",
+                "\n# Another plugin offers these resources.\n[plugins.{id}.resources]\ndeny = [{}]",
                 denied.join(", ")
             )?;
         }

@@ -50,7 +50,7 @@ pub(super) fn prefix_instead_of_tool(name: &str, tools: &[(String, String)]) -> 
         tool.0.strip_prefix(name).is_some_and(|end| end.starts_with('_') || name.ends_with('_'))
     };
     let tools: Vec<_> = tools.iter().filter(has_prefix).cloned().collect();
-    let message = format!("no tool is called `{}`, but names start with it", print::inline(name));
+    let message = format!("no tool is called `{}`, but some names start with it", print::inline(name));
     (!tools.is_empty()).then(|| with_tools(CommandError::new(ExitKind::Tool), &message, &tools))
 }
 

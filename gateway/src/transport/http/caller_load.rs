@@ -45,7 +45,7 @@ pub(in crate::transport) struct RequestInProgress {
 }
 
 impl CallerLoad {
-    /// That of the process. Gateways in one test have their own.
+    /// The load of the process. Gateways in one test have loads of their own.
     pub(in crate::transport) fn of_process() -> Arc<Self> {
         if cfg!(test) { Arc::default() } else { Arc::clone(&OF_PROCESS) }
     }

@@ -103,5 +103,7 @@ fn ignores_corrupt_entries_and_those_without_code() {
     let code = fs::read_dir(dir.path().join("cache")).unwrap().map(|entry| entry.unwrap().path());
     code.filter(|path| path.extension().is_some_and(|extension| extension == "cwasm"))
         .for_each(|code| fs::remove_file(code).unwrap());
+    let cache = Arc::new(CodeCache::open(&dir.path().join("cache")).unwrap());
+    let descriptions = DescriptionCache::open(&cache).unwrap();
     assert!(descriptions.get(&engine, &digest, &config()).is_none(), "the code would have to be compiled");
 }
