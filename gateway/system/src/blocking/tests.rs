@@ -51,8 +51,6 @@ async fn each_plugin_has_its_own_limit() {
     assert!(is_taken(&lanes.for_plugin(&id("a"))), "its thread still runs, so the lane is still taken");
     drop(release);
     assert_eq!(lanes.for_plugin(&id("a")).run(|| 2).await.unwrap(), 2);
-    drop(lanes.for_plugin(&id("c")));
-    assert!(lanes.limiters.lock().unwrap().len() <= 2, "unused lanes are removed");
 }
 
 #[tokio::test]
