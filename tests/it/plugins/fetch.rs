@@ -157,7 +157,8 @@ fn follows_redirects_only_within_grants() {
     }
     assert_eq!(inner.connections(), 0);
     let (_, _, log) = stdio.finish();
-    let line = format!("`http = [{{ url = \"{}\", networks = [\"127.0.0.1/32\"] }}]`", inner.origin());
+    let entry = format!("`{{ url = \"{}\", networks = [\"127.0.0.1/32\"] }}`", inner.origin());
+    let line = format!("add {entry} to `http` in `[plugins.fetch.allow]`");
     assert!(log.contains(&line) && log.contains("169.254.169.254 (non-public address)"), "{log}");
 }
 

@@ -292,7 +292,8 @@ fn states_of_open_questions_stay_within_the_memory() {
     let _ = (&too_long).take(2_000).read_to_string(&mut reply);
     assert!(reply.contains("its state is longer than 256 KiB"), "{reply}");
     let mut unread = Vec::new();
-    for number in 0..8 {
+    // There are at most 256 connections with this memory.
+    for number in 0..3 {
         let session = gateway.open_session("2025-11-25").expect("a session");
         let call = |id| gateway.call_in_session(&session, id, "zoo_ask", &arguments(250_000));
         unread.extend((1..60).map(|id| call(number * 100 + id)));

@@ -178,7 +178,10 @@ fn rejects_digest_mismatch() {
     let output = workspace.run(&["check"]);
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(78), "{message}");
-    assert!(message.contains("pinned") && message.contains("hint: to accept the new file"), "{message}");
+    assert!(
+        message.contains(&format!("instead of {digest}")) && message.contains("hint: to accept the new file"),
+        "{message}"
+    );
 }
 
 #[test]
