@@ -93,7 +93,7 @@ fn pushes_to_and_pulls_from_a_real_registry() {
         "org.opencontainers.image.source=https://example.com",
     ];
     sources.succeed(&push);
-    // What the registry has isn't uploaded again, except for the manifest, which contains the time.
+    // Blobs in the registry aren't uploaded again. The manifest is, because it contains the time.
     let pushed: Value = serde_json::from_str(&sources.succeed(&push)).unwrap();
     let manifest = pushed["digest"].as_str().unwrap().to_owned();
     let config = format!("version = 1\n[plugins.time]\nsource = \"{reference}\"\n");

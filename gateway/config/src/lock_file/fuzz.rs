@@ -7,7 +7,7 @@ use super::LockFile;
 /// Parses a lock file. An accepted one is written again without a loss.
 ///
 /// # Panics
-/// What is written isn't what was read, or an error explains nothing.
+/// A lock file reads back differently after it was written, or an error has no explanation.
 pub fn fuzz_lock(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let path = Path::new("moongate.lock");
