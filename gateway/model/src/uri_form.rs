@@ -1,9 +1,10 @@
 //! URIs in a form in which equivalent spellings are equal.
 //!
-//! All spellings of RFC 3986, section 6.2.2, are equal in it, and also paths with doubled or trailing slashes, because a
-//! file system doesn't distinguish these. It is only for comparing.
+//! All spellings of RFC 3986, section 6.2.2, are equal in it, and also paths with doubled or trailing slashes and Unicode
+//! normalizations, because file systems and plugins don't distinguish these. It is only for comparing.
 
 use percent_encoding::percent_decode_str;
+use unicode_normalization::UnicodeNormalization as _;
 
 /// The form of a URI.
 #[must_use]
@@ -62,9 +63,18 @@ fn scheme_length(uri: &[u8]) -> usize {
     if uri.get(length) == Some(&b':') { length + 1 } else { 0 }
 }
 
-/// The text without escapes and in lower case, as the bytes that it means.
+/// The text without escapes, in lower case and in normalization form C, as the bytes that it means.
 fn decoded_lowercase(text: &str) -> Vec<u8> {
-    percent_decode_str(text).map(|byte| byte.to_ascii_lowercase()).collect()
+    let decoded: Vec<u8> = percent_decode_str(text).map(|byte| byte.to_ascii_lowercase()).collect();
+    if decoded.is_ascii() {
+        return decoded;
+    }
+    let mut form = Vec::with_capacity(decoded.len());
+    for chunk in decoded.utf8_chunks() {
+        form.extend(chunk.valid().nfc().collect::<String>().into_bytes());
+        form.extend_from_slice(chunk.invalid());
+    }
+    form
 }
 
 #[cfg(test)]

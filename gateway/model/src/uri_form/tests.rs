@@ -13,6 +13,8 @@ fn equivalent_spellings_have_one_form() {
         ["https://host/a", "https://host/x/../../a"],
         ["zoo:a", "zoo:x/../../a"],
         ["file:///etc", "file://../etc"],
+        ["file:///Geh\u{e4}lter", "file:///Geha%CC%88lter"],
+        ["file:///Geh%C3%A4lter", "file:///%FF/../Geha\u{308}lter"],
     ] {
         let form = |uri: &str| String::from_utf8(comparable_uri(uri)).unwrap();
         assert_eq!(form(uri), form(other), "{other}");
