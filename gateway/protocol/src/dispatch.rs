@@ -313,8 +313,7 @@ impl Dispatcher {
         let call = || catalog_plugin.plugin().complete(Arc::clone(context), &target, name, value, others);
         let answer = self.admit_and_invoke(&mut span, context, call).await;
         let (completion, _permit) = span.finish(answer)?;
-        let source = catalog_plugin.id();
-        let visible = output::visible_completion(view, source, &target, name, others, completion);
+        let visible = output::visible_completion(view, catalog_plugin, &target, name, others, completion);
         Ok(output::limit_completion(visible))
     }
 

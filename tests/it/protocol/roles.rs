@@ -299,6 +299,48 @@ fn hidden_resources_are_dropped_from_content() {
     assert_eq!(get("ann", "test://elsewhere"), whole);
 }
 
+/// A gateway with files of which bob can't see those in `Gehälter`.
+fn gateway_with_salaries() -> (Workspace, Http) {
+    let workspace = workspace(
+        "[plugins.files]\nsource = \"@filesystem@\"\nallow.dirs = [{ host = \"notes\", guest = \"/notes\" }]\n\
+         [roles.all]\nmembers = [{ caller = \"any\" }]\nallow.plugins = [\"*\"]\n\
+         [roles.bob]\nmembers = [{ token = \"bob\" }]\ndeny.resources = [\"file:///notes/Geh%C3%A4lter*\"]\n",
+    );
+    workspace.write("notes/Geh\u{e4}lter/2027.txt", "salaries");
+    workspace.write("notes/plan.txt", "plan");
+    let http = Http::start(&workspace);
+    (workspace, http)
+}
+
+#[test]
+fn a_denied_file_is_denied_in_another_unicode_normalization() {
+    let (_workspace, http) = gateway_with_salaries();
+    for name in ["Geh%C3%A4lter", "Geha%CC%88lter", "Geh\u{e4}lter", "Geha\u{308}lter", "%FF/../Geha%CC%88lter"] {
+        let params = json!({ "uri": format!("file:///notes/{name}/2027.txt") });
+        let (_, body) = stateless(&http, "bob", "resources/read", params);
+        assert!(body.contains("\"error\"") && !body.contains("salaries"), "{name}: {body}");
+    }
+    let params = json!({ "uri": "file:///notes/Geha%CC%88lter/2027.txt" });
+    assert_eq!(result(&http, "ann", "resources/read", params)["contents"][0]["text"], "salaries");
+}
+
+#[test]
+fn completions_do_not_tell_hidden_resources_from_missing_ones() {
+    let (_workspace, http) = gateway_with_salaries();
+    let complete = |name: &str, value: &str| {
+        let argument = json!({ "name": "path", "value": value });
+        let reference = json!({ "type": "ref/resource", "uri": "file:///{+path}" });
+        let params = json!({ "ref": reference, "argument": argument });
+        result(&http, name, "completion/complete", params)["completion"].clone()
+    };
+    let missing = complete("bob", "notes/x");
+    for hidden in ["notes/G", "notes/Geh\u{e4}lter/2", "notes/Geha\u{308}lter/2", "notes/Geh\u{e4}lter/3"] {
+        assert_eq!(complete("bob", hidden), missing, "{hidden}");
+    }
+    assert_eq!(complete("bob", "notes/p")["values"], json!(["notes/plan.txt"]));
+    assert_eq!(complete("ann", "notes/Geh\u{e4}lter/2")["values"], json!(["notes/Geh\u{e4}lter/2027.txt"]));
+}
+
 #[test]
 fn stdio_has_roles_too() {
     let workspace = workspace(&format!(

@@ -216,11 +216,11 @@ fn missing_grant_error(
     CallError::NotGranted(why)
 }
 
-/// Drops suggestions that complete a template to a resource that the caller can't see. `others` are the values of other
-/// variables.
+/// Drops suggestions that complete a template to a resource that the caller can't see or that isn't offered. `others` are
+/// the values of other variables.
 pub(super) fn visible_completion(
     view: &Catalog,
-    source: &PluginId,
+    source: &CatalogPlugin,
     target: &CompletionTarget,
     name: &str,
     others: &[(String, String)],
@@ -233,10 +233,14 @@ pub(super) fn visible_completion(
             let other = others.iter().find(|(other, _)| other == variable);
             if variable == name { Some(value.as_str()) } else { other.map(|(_, value)| value.as_str()) }
         };
-        !view.hides_resource(&with_variables(template, value_of), Some(source))
+        let uri = with_variables(template, value_of);
+        !view.hides_resource(&uri, Some(source.id())) && !source.withholds(&uri)
     });
-    if completion.values.len() < before {
-        completion.total = None; // it counts the dropped ones too
+    // The plugin counts the dropped ones too. Without a count for all prefixes, a caller with roles could find out which
+    // prefixes lead to hidden resources.
+    if completion.values.len() < before || view.role_names().is_some() {
+        completion.total = None;
+        completion.has_more = None;
     }
     completion
 }
