@@ -257,13 +257,18 @@ impl Dispatcher {
         let catalog_plugin = entry.plugin();
         let called = CalledItem::Prompt(entry.public_name());
         let mut span = self.span(catalog_plugin, context, called, CallInput::Texts(arguments));
+        let permit = match self.admit(&mut span, context).await {
+            Ok(permit) => permit,
+            Err(error) => return Err(span.fail(error)),
+        };
         if let Err(error) = arguments::check_prompt_arguments(entry.prompt(), name, arguments) {
             span.refuse_arguments();
             return Err(error);
         }
+        span.hash_input().await;
         let call =
             || catalog_plugin.plugin().get_prompt(Arc::clone(context), &entry.prompt().name, arguments);
-        let answer = self.admit_and_invoke(&mut span, context, call).await;
+        let answer = self.invoke(catalog_plugin, context, call).await.map(|outcome| (outcome, permit));
         let (outcome, permit) = span.finish(answer.and_then(|(outcome, permit)| {
             Ok((output::check_prompt_outcome(view, catalog_plugin, context, outcome)?, permit))
         }))?;

@@ -112,6 +112,19 @@ fn completions_have_a_rate_of_their_own() {
 }
 
 #[test]
+fn prompts_with_invalid_arguments_count() {
+    let (_workspace, http) = gateway(
+        "[plugins.everything]\nsource = \"@everything@\"\n[callers]\ncalls = { rate = \"1/d\", burst = 2 }\n",
+    );
+    let codes = [(); 3].map(|()| {
+        let params = json!({ "name": "everything_test_prompt_with_arguments", "arguments": {} });
+        let error = &send(&http, "one", "prompts/get", params)["error"];
+        error["data"]["reason"].as_str().unwrap_or("invalid").to_owned()
+    });
+    assert_eq!(codes, ["invalid", "invalid", "rate_limited"]);
+}
+
+#[test]
 fn the_rate_of_a_tool_counts_the_calls_of_all_callers() {
     let (_workspace, http) = gateway("[plugins.zoo.rates.echo]\ncalls = { rate = \"1/d\", burst = 2 }\n");
     let calls = [("one", "echo"), ("two", "echo"), ("one", "echo"), ("two", "echo"), ("one", "error_result")];
