@@ -243,7 +243,7 @@ fn a_name_from_a_token_forges_no_line_and_is_no_label() {
          [admin]\nlisten = \"127.0.0.1:0\"\n[plugins.zoo]\nsource = \"@zoo@\"\n[callers]\ncalls = {{ rate = \"1/d\", burst = 1 }}\n",
         issuer.issuer()
     );
-    let mut claims = issuer.claims(resource, "7");
+    let mut claims = issuer.claims(resource, "7\u{2028}\u{85}\u{202e}");
     claims["nick"] = json!("eve\" outcome=\"ok\"\n2026-11-29T00:00:00Z ERROR forged\u{1b}[31m \u{202e}");
     let token = key.token(&claims);
     let workspace = Workspace::new(&configuration);
@@ -257,7 +257,7 @@ fn a_name_from_a_token_forges_no_line_and_is_no_label() {
         let log = http.log();
         assert!(log.contains("eve"), "{log}");
         assert!(!log.lines().any(|line| line.trim_start().starts_with("2026-11-29T00:00:00Z")), "{log}");
-        assert!(!log.contains(['\u{1b}', '\u{202e}']) && !log.contains(&token), "{log}");
+        assert!(!log.contains(['\u{1b}', '\u{85}', '\u{202e}', '\u{2028}']) && !log.contains(&token), "{log}");
         assert!(!log.contains("caller=\"eve\" outcome"), "{log}");
         let metrics = http.admin().get("/metrics").body;
         assert!(metrics.contains("outcome=\"rate_limited\"") && !metrics.contains("eve"), "{metrics}");

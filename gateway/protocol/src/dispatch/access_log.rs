@@ -7,7 +7,7 @@ use tracing::Level;
 use crate::call::CallContext;
 use crate::caller::Caller;
 use crate::names::PublicName;
-use crate::text::quotable;
+use crate::text::{escape_hidden, quotable};
 
 use super::observer::{CallEnd, CallKind, CallOutcome};
 
@@ -46,7 +46,7 @@ pub(super) fn is_logged(caller: &Caller) -> bool {
 /// The issuer and subject of a token. Its name can be one that the user has chosen.
 fn subject(caller: &Caller) -> Option<String> {
     let Caller::Subject(subject) = caller else { return None };
-    Some(format!("{} {}", subject.issuer(), subject.subject()))
+    Some(format!("{} {}", subject.issuer(), escape_hidden(subject.subject())))
 }
 
 impl AccessLog {
