@@ -9,6 +9,8 @@ use crate::text::{MatchBudget, NameSuffix, name_suffix, nearest_name, quotable};
 
 /// The maximum number of suggestions. Many plugins can have a tool with the same name.
 const MAX_SUGGESTIONS: usize = 3;
+/// The longest name or URI that has suggestions, in bytes. Comparing longer ones takes longer than a call.
+const MAX_COMPARED_BYTES: usize = 4 << 10;
 
 /// An unknown name or URI.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +58,9 @@ impl fmt::Display for UnknownName {
 }
 
 fn suggest_names<'a>(asked: &str, all: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Vec<String> {
+    if asked.len() > MAX_COMPARED_BYTES {
+        return Vec::new();
+    }
     // In order of precedence. Similar names come before the last group.
     let mut same = Vec::new();
     let mut within = Vec::new();
@@ -83,7 +88,7 @@ fn suggest_names<'a>(asked: &str, all: impl Iterator<Item = (&'a str, &'a str)> 
 }
 
 fn suggest_uri<'a>(asked: &str, all: impl Iterator<Item = &'a str> + Clone) -> Option<String> {
-    if asked.is_empty() {
+    if asked.is_empty() || asked.len() > MAX_COMPARED_BYTES {
         return None;
     }
     // A URI without its beginning.
