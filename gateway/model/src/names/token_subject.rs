@@ -6,10 +6,14 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use super::Digest;
 use crate::text;
 
 /// The maximum length of a subject's name, in characters.
 const MAX_SUBJECT_NAME_CHARS: usize = 128;
+
+/// The length of the digest in a changed name, in characters.
+const DIGEST_CHARS: usize = 12;
 
 /// A subject of an OAuth issuer, such as a user or a client.
 ///
@@ -43,11 +47,19 @@ impl fmt::Debug for TokenFacts {
 }
 
 impl TokenSubject {
-    /// The subject with this identifier. `name` comes from a token: it is cut, and hidden characters become spaces.
+    /// The subject with this identifier. `name` comes from a token: it is cut, and hidden characters become spaces. A name
+    /// that is changed gets a digest of the subject, so that no two subjects look like one to plugins.
     #[must_use]
     pub fn new(issuer: Arc<str>, subject: Arc<str>, name: &str) -> Self {
-        let name = text::blanked_line(name, MAX_SUBJECT_NAME_CHARS);
-        Self { issuer, subject, name: name.trim().into(), facts: Arc::default() }
+        let line = text::blanked_line(name, MAX_SUBJECT_NAME_CHARS);
+        let shown = line.trim();
+        let name = if shown == name && !shown.is_empty() {
+            shown.into()
+        } else {
+            let digest = Digest::of(subject.as_bytes()).to_string();
+            format!("{shown} #{}", &digest[..DIGEST_CHARS]).trim().into()
+        };
+        Self { issuer, subject, name, facts: Arc::default() }
     }
 
     /// The same subject, named by a token with these facts.
@@ -138,10 +150,21 @@ mod tests {
     }
 
     #[test]
+    fn subjects_that_look_alike_have_different_names() {
+        let long = "a".repeat(MAX_SUBJECT_NAME_CHARS);
+        let subjects = ["ann", "ann ", " ann", "ann\u{200b}", "ann\u{202e}", "", "\u{200b}", &long, &format!("{long}b")];
+        let named = subjects.map(|it| subject("i", it, it).name().to_owned());
+        let names: BTreeSet<_> = named.iter().collect();
+        assert_eq!(names.len(), subjects.len(), "{named:?}");
+    }
+
+    #[test]
     fn names_from_tokens_are_short_and_visible() {
         let name = |text: &str| subject("i", "s", text).name().to_owned();
-        assert_eq!(name(" ann\u{202e}\n\u{200b}bob "), "ann   bob");
-        assert_eq!(name(&"é".repeat(1_000)).chars().count(), MAX_SUBJECT_NAME_CHARS + 1);
+        assert!(name(" ann\u{202e}\n\u{200b}bob ").starts_with("ann   bob #"));
+        let with_digest = MAX_SUBJECT_NAME_CHARS + 1 + " #".len() + DIGEST_CHARS;
+        assert_eq!(name(&"é".repeat(1_000)).chars().count(), with_digest);
+        assert_eq!(name("Ann Smith"), "Ann Smith");
         let ann = subject("https://a.example", "1", "ann").with_qualified_name();
         assert_eq!(ann.name(), "ann (https://a.example)");
     }
