@@ -215,18 +215,20 @@ impl<'a> Registry<'a> {
     /// # Errors
     /// The registry doesn't respond, or denies access.
     pub(crate) async fn send(&self, mut request: SourceRequest) -> Result<SourceResponse, SourceError> {
-        // A registry can name another host for uploads.
-        let is_own = request.url.origin() == self.base.origin();
-        request.authorization = self.authorization().filter(|_| is_own);
+        // A registry can name another host for uploads, and redirect to one. Neither gets its credentials, nor can name a
+        // server that does.
+        let is_own = |url: &Url| url.origin() == self.base.origin();
+        request.authorization = self.authorization().filter(|_| is_own(&request.url));
         let response = self.client.send(request.clone()).await?;
-        if response.status != StatusCode::UNAUTHORIZED || !is_own {
+        if response.status != StatusCode::UNAUTHORIZED || !is_own(&request.url) || !is_own(&response.url) {
             return Ok(response);
         }
         let authorization = self.log_in(&response.headers).await?;
         *self.authorization.lock().unwrap_or_else(PoisonError::into_inner) = Some(authorization.clone());
         request.authorization = Some(authorization);
         let response = self.client.send(request).await?;
-        if matches!(response.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+        let is_denied = matches!(response.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        if is_denied && is_own(&response.url) {
             return Err(self.denied()?);
         }
         Ok(response)

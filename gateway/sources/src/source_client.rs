@@ -59,6 +59,8 @@ pub(crate) struct SourceRequest {
 pub(crate) struct SourceResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
+    /// The address that responded, after redirects.
+    pub(crate) url: Url,
     pub(crate) body: Bytes,
 }
 
@@ -175,7 +177,7 @@ async fn receive(
         }
         bytes.extend_from_slice(&data);
     }
-    Ok(SourceResponse { status: head.status, headers: head.headers, body: bytes.freeze() })
+    Ok(SourceResponse { url: url.clone(), status: head.status, headers: head.headers, body: bytes.freeze() })
 }
 
 /// The error of a request. The address is shown without its query, which can contain a key.
