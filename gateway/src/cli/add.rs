@@ -4,24 +4,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use moongate_config::{
-    Config, LoadedConfig, PluginConfig, ProcessEnvironment, append_block, contains_table, parse_config,
-};
+use moongate_config::{Config, LoadedConfig, ProcessEnvironment, append_block, contains_table, parse_config};
 use moongate_model::names::PluginId;
-use moongate_protocol::catalog::Catalog;
 
 use self::download::Download;
 use self::plugin_table::PluginTable;
+use self::preview::PluginPreview;
 use self::requested_plugin::RequestedPlugin;
 use crate::cli::configuration::{self, ConfigText};
 use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::{CommonOptions, ExitKind, file_write, print, prompt};
-use crate::supervisor::{Supervisor, SupervisorOptions};
 
 pub(super) mod download;
 mod fit;
 mod permission_sheet;
 mod plugin_table;
+mod preview;
 mod requested_plugin;
 pub(super) mod suggested_grants;
 
@@ -83,17 +81,21 @@ impl Add {
             (Some(address), _) => format!("{address}, not signed by a known key"),
             (None, _) => plugin.source.display().to_string(),
         };
-        let catalog = load_alone(config.clone(), &plugin).await?;
-        let Some(loaded) = catalog.plugins().first() else {
-            return Err(anyhow::anyhow!("the plugin `{id}` wasn't loaded").into());
-        };
-        fit::require_usable_grants(loaded, &plugin, &self.granted_keys())?;
-        let mut conflicts = fit::conflicts(config, &plugin).await;
+        let preview = PluginPreview::of(&config, &plugin).await?;
+        fit::require_usable_grants(&preview.interfaces, &plugin, &self.granted_keys())?;
+        let is_described = preview.manifest.is_ok();
+        if !is_described {
+            // Only with its grants can the plugin say what it offers.
+            print::stderr_lines(&permission_sheet::page(&preview, &plugin, &source, state.as_deref()));
+            self.require_consent(&id, &before.file)?;
+        }
+        let tried = if is_described { preview::ungranted(&plugin) } else { Arc::clone(&plugin) };
+        let mut conflicts = fit::conflicts(config.clone(), &tried).await;
         if !conflicts.is_empty() && table.omit_shared_resources() {
             after = append_block(&before.text, &table.to_string());
             let config = validated(&before, &after)?;
             let narrowed = config.plugins.iter().find(|plugin| plugin.id == id).cloned();
-            conflicts = fit::conflicts(config, &narrowed.unwrap_or_else(|| Arc::clone(&plugin))).await;
+            conflicts = fit::conflicts(config, &narrowed.unwrap_or(tried)).await;
             if conflicts.is_empty() && !common.quiet {
                 print::note(&format!(
                     "another plugin offers the same resources, so `{id}` gets only its tools"
@@ -103,8 +105,14 @@ impl Add {
         if !conflicts.is_empty() {
             return Err(fit::conflict_error(&id, &conflicts));
         }
-        print::stderr_lines(&permission_sheet::page(loaded, &plugin, &source, state.as_deref()));
-        self.require_consent(&id, &before.file)?;
+        if is_described {
+            print::stderr_lines(&permission_sheet::page(&preview, &plugin, &source, state.as_deref()));
+            self.require_consent(&id, &before.file)?;
+        }
+        let catalog = preview::load_alone(config, &plugin).await?;
+        let Some(loaded) = catalog.plugins().first() else {
+            return Err(anyhow::anyhow!("the plugin `{id}` wasn't loaded").into());
+        };
         if let Some(download) = download {
             download.lock(&lock_file, &id)?;
         }
@@ -170,21 +178,6 @@ pub(super) fn validated(before: &ConfigText, after: &str) -> Result<Config, Comm
     }
     let message = "nothing was changed, because the configuration would be invalid";
     Err(failure.diagnostics(&problems, &source).message(message, None))
-}
-
-/// Loads only this plugin.
-async fn load_alone(mut config: Config, plugin: &Arc<PluginConfig>) -> Result<Arc<Catalog>, CommandError> {
-    config.plugins = vec![Arc::clone(plugin)];
-    let supervisor = Supervisor::start(config, SupervisorOptions::inspecting()).await?;
-    let catalog = Arc::clone(&supervisor.catalog().borrow());
-    if catalog.plugins().is_empty() {
-        let failure = CommandError::new(ExitKind::Configuration);
-        return Err(supervisor
-            .problems()
-            .iter()
-            .fold(failure, |failure, problem| failure.message(&problem.message, problem.hint.as_deref())));
-    }
-    Ok(catalog)
 }
 
 /// Writes the edited text, unless the file has changed meanwhile.
