@@ -32,7 +32,7 @@ mod source_client;
 pub use error::SourceError;
 pub use fetcher::{FetchRequest, SourceFetcher, SourceSettings};
 pub use interfaces::read_interfaces;
-pub use lock_update::update_lock;
+pub use lock_update::{edit_lock, update_lock};
 #[cfg(any(test, feature = "fuzz"))]
 pub use manifest::fuzz_artifact;
 pub use provenance::{AuditedPackage, Provenance};

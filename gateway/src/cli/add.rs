@@ -6,6 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use moongate_config::{Config, LoadedConfig, ProcessEnvironment, append_block, contains_table, parse_config};
 use moongate_model::names::PluginId;
+use moongate_system::file_edit::FileEdit;
 
 use self::download::Download;
 use self::plugin_table::PluginTable;
@@ -13,9 +14,9 @@ use self::preview::PluginPreview;
 use self::requested_plugin::RequestedPlugin;
 use crate::cli::configuration::{self, ConfigText};
 use crate::cli::error::{CommandError, CommandResult};
-use crate::cli::{CommonOptions, ExitKind, file_write, print, prompt};
+use crate::cli::{CommonOptions, ExitKind, print, prompt};
 
-pub(super) mod download;
+mod download;
 mod fit;
 mod permission_sheet;
 mod plugin_table;
@@ -113,10 +114,11 @@ impl Add {
         let Some(loaded) = catalog.plugins().first() else {
             return Err(anyhow::anyhow!("the plugin `{id}` wasn't loaded").into());
         };
+        let edit = start_edit(&before)?;
         if let Some(download) = download {
-            download.lock(&lock_file, &id)?;
+            download.lock(&also(&edit, &lock_file)?, &id)?;
         }
-        write(&before, &after)?;
+        write(&edit, &before, &after)?;
         let tools = print::count(loaded.plugin().manifest().tools.len(), "tool");
         print::stdout(&format!("added `{id}` with {tools} to `{}`\n", before.file.display()))?;
         if !common.quiet {
@@ -180,18 +182,39 @@ pub(super) fn validated(before: &ConfigText, after: &str) -> Result<Config, Comm
     Err(failure.diagnostics(&problems, &source).message(message, None))
 }
 
-/// Writes the edited text, unless the file has changed meanwhile.
-pub(super) fn write(before: &ConfigText, after: &str) -> Result<(), CommandError> {
+/// Starts the edit of a configuration, so that no other command changes it until it is written.
+///
+/// # Errors
+/// The file has changed since it was read.
+pub(super) fn start_edit(before: &ConfigText) -> Result<FileEdit, CommandError> {
     let ConfigText { file, text, is_new } = before;
-    let failed =
-        |message: String, hint: Option<&str>| CommandError::new(ExitKind::Failure).message(&message, hint);
-    let now = std::fs::read_to_string(file).ok();
-    if now.as_ref() != (!is_new).then_some(text) {
+    let mut edit = FileEdit::start(file).map_err(|error| unwritable(file, &error))?;
+    if edit.read().ok().flatten().as_ref() != (!is_new).then_some(text) {
         let message = format!("`{}` was changed by another program", file.display());
-        return Err(failed(message, Some("run the command again")));
+        return Err(CommandError::new(ExitKind::Failure).message(&message, Some("run the command again")));
     }
-    file_write::replace(file, after)
-        .map_err(|error| failed(format!("can't write `{}`: {error}", file.display()), None))
+    Ok(edit)
+}
+
+/// Starts the edit of another file together with that of the configuration.
+///
+/// # Errors
+/// The file's directory can't be used.
+pub(super) fn also(edit: &FileEdit, file: &Path) -> Result<FileEdit, CommandError> {
+    edit.also(file).map_err(|error| unwritable(file, &error))
+}
+
+/// Writes the edited text of a configuration.
+///
+/// # Errors
+/// The file can't be written.
+pub(super) fn write(edit: &FileEdit, before: &ConfigText, after: &str) -> Result<(), CommandError> {
+    edit.replace(after).map_err(|error| unwritable(&before.file, &error))
+}
+
+fn unwritable(file: &Path, error: &std::io::Error) -> CommandError {
+    let message = format!("can't write `{}`: {error}", file.display());
+    CommandError::new(ExitKind::Failure).message(&message, None)
 }
 
 /// A path that the user typed, made absolute.

@@ -10,6 +10,7 @@ use moongate_config::{
 };
 use moongate_model::builtin_plugin::{BUILTIN_PREFIX, BuiltinPlugin};
 use moongate_model::names::PluginId;
+use moongate_system::file_edit::read_text;
 
 use crate::cli::error::CommandError;
 use crate::cli::init::CONFIG_TEMPLATE;
@@ -61,11 +62,9 @@ pub(super) fn read_for_edit(common: &CommonOptions) -> Result<ConfigText, Comman
     let existing = usual.iter().find(|path| path.exists()).cloned();
     let file = common.config.clone().or(existing).or_else(|| usual.pop());
     let file = file.unwrap_or_else(|| PathBuf::from(CONFIG_FILE_NAME));
-    match std::fs::read_to_string(&file) {
-        Ok(text) => Ok(ConfigText { file, text, is_new: false }),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Ok(ConfigText { file, text: CONFIG_TEMPLATE.to_owned(), is_new: true })
-        }
+    match read_text(&file) {
+        Ok(Some(text)) => Ok(ConfigText { file, text, is_new: false }),
+        Ok(None) => Ok(ConfigText { file, text: CONFIG_TEMPLATE.to_owned(), is_new: true }),
         Err(error) => {
             let message = format!("can't read `{}`: {error}", file.display());
             Err(CommandError::new(ExitKind::Failure).message(&message, None))

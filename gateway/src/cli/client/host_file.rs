@@ -6,14 +6,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use moongate_config::{append_block, contains_table, remove_table};
+use moongate_system::file_edit::{FileEdit, copy_file};
 use serde_json::{Value, json};
 
 use super::McpHost;
 use super::jsonc::{JsonEditError, member, set_member};
 use super::snippet::{ServerEntry, VSCODE_TOKEN_INPUT};
+use crate::cli::ExitKind;
 use crate::cli::configuration::user_config_directory;
 use crate::cli::error::CommandError;
-use crate::cli::{ExitKind, file_write};
 
 /// The ending of the copy of a file before it is changed.
 const BACKUP_SUFFIX: &str = ".moongate-backup";
@@ -126,11 +127,9 @@ pub(super) fn write_entry(
     let shown = file.display();
     let failed =
         |message: String, hint: Option<&str>| CommandError::new(ExitKind::Failure).message(&message, hint);
-    let before = match fs::read_to_string(file) {
-        Ok(text) => Some(text),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(failed(format!("can't read `{shown}`: {error}"), None)),
-    };
+    let unwritable = |error: io::Error| failed(format!("can't write `{shown}`: {error}"), None);
+    let mut edit = FileEdit::start(file).map_err(unwritable)?;
+    let before = edit.read().map_err(|error| failed(format!("can't read `{shown}`: {error}"), None))?;
     let after = host.edited(before.as_deref().unwrap_or_default(), entry).map_err(|reason| {
         let hint = "without `--write`, the command prints what to add; add it with an editor";
         failed(format!("can't add the gateway to `{shown}`: {reason}"), Some(hint))
@@ -138,17 +137,13 @@ pub(super) fn write_entry(
     if before.as_ref() == Some(&after) {
         return Ok(HostFileChange::Unchanged);
     }
-    let written = |path: &Path, text: &str| {
-        file_write::replace(path, text)
-            .map_err(|error| failed(format!("can't write `{}`: {error}", path.display()), None))
-    };
     if before.is_none() {
-        written(file, &after)?;
+        edit.replace(&after).map_err(unwritable)?;
         return Ok(HostFileChange::Created);
     }
     let backup =
         back_up(file).map_err(|error| failed(format!("can't write a backup of `{shown}`: {error}"), None))?;
-    written(file, &after)?;
+    edit.replace(&after).map_err(unwritable)?;
     Ok(HostFileChange::Updated { backup })
 }
 
@@ -161,7 +156,7 @@ fn back_up(file: &Path) -> io::Result<PathBuf> {
         let backup = backup_path(file, number);
         match fs::symlink_metadata(&backup) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                fs::copy(file, &backup)?;
+                copy_file(file, &backup)?;
                 return Ok(backup);
             }
             Err(error) => return Err(error),
