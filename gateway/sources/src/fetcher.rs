@@ -14,6 +14,7 @@ use url::Url;
 
 use crate::credentials::CredentialFiles;
 use crate::error::{SourceError, foreign};
+use crate::interfaces::read_interfaces;
 use crate::registry::{Registry, RegistryAccess, successful};
 use crate::signature;
 use crate::source_client::{SourceClient, SourceRequest};
@@ -91,6 +92,8 @@ impl SourceFetcher {
         let ReceivedComponent { bytes, digest, origin } = self.receive(request).await?;
         check(&bytes, digest, request)?;
         let signer = self.verify(&bytes, &origin, request).await?;
+        let parsed = bytes.clone();
+        blocking(move || read_interfaces(&parsed)).await?.map_err(|reason| broken(request, &reason))?;
         self.put(bytes.clone()).await?;
         let resolved = match (&origin, request.reference) {
             (ComponentOrigin::Oci { manifest, .. }, SourceReference::Oci(reference)) => {
@@ -266,6 +269,13 @@ fn check(bytes: &[u8], digest: Digest, request: &FetchRequest<'_>) -> Result<(),
             let message = format!("its digest is sha256:{digest}, and `sha256` pins {pinned}");
             Err(SourceError::new(message).with_hint("to accept the new component, correct `sha256`"))
         }
+/// The error for a component that is truncated or invalid.
+fn broken(request: &FetchRequest<'_>, reason: &str) -> SourceError {
+    let message = format!("`{}` is broken: {}", foreign(&request.reference.shown()), foreign(&reason));
+    SourceError::new(message)
+        .with_hint("run the command again; if it fails again, ask the component's publisher")
+}
+
         None => Ok(()),
     }
 }

@@ -282,6 +282,8 @@ fn every_bad_answer_is_one_message_and_changes_nothing() {
     server.put("/page", &["Content-Type: text/html"], "<html>Not found</html>");
     server.put("/module", &[], &b"\0asm\x01\0\0\0"[..]);
     server.put("/empty", &[], "");
+    let whole = Plugin::version(1).build();
+    server.put("/half", &[], &whole[..whole.len() / 2]);
     server.handle("/gone", |_| ("404 Not Found", "no".to_owned()));
     server.handle("/busy", |_| ("503 Service Unavailable", "later".to_owned()));
     let large = format!("/bytes/{}", 2 << 20);
@@ -289,6 +291,7 @@ fn every_bad_answer_is_one_message_and_changes_nothing() {
         ("/page", "the server sent a web page"),
         ("/module", "the server sent a core WebAssembly module"),
         ("/empty", "the server sent an empty file"),
+        ("/half", "is broken: "),
         ("/hello", "the server sent another file"),
         ("/gone", "HTTP status 404"),
         ("/busy", "HTTP status 503"),
