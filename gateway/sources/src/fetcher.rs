@@ -111,15 +111,16 @@ impl SourceFetcher {
         })
     }
 
-    /// Downloads and stores a component that is in the lock file. The signature was checked when it was locked.
+    /// Downloads and stores a component that is in the lock file. Returns the signer if it must be signed: the lock file
+    /// isn't believed.
     ///
     /// # Errors
-    /// The component can't be downloaded or stored, or the server has another one now.
+    /// The component can't be downloaded or stored, the server has another one now, or there is no valid signature.
     pub async fn fetch_locked(
         &self,
         request: &FetchRequest<'_>,
         locked: &LockedComponent,
-    ) -> Result<(), SourceError> {
+    ) -> Result<Option<SignerId>, SourceError> {
         let bytes = match request.reference {
             SourceReference::Oci(reference) => {
                 let registry =
@@ -136,7 +137,13 @@ impl SourceFetcher {
             );
             return Err(SourceError::new(message).with_hint("to accept the new file, run `moongate update`"));
         }
-        self.put(bytes).await
+        if bytes.len() as u64 != locked.size {
+            let message = format!("the component has {} bytes, and {} are locked", bytes.len(), locked.size);
+            return Err(SourceError::new(message).with_hint("run `moongate update`, which locks it again"));
+        }
+        let signer = self.verify_origin(&bytes, request, locked).await?;
+        self.put(bytes).await?;
+        Ok(signer)
     }
 
     /// Verifies the signature of a component that is in the lock file and in the store, for example because other keys
@@ -153,6 +160,19 @@ impl SourceFetcher {
         let bytes = blocking(move || store.read(&component)).await?;
         let bytes = bytes.ok_or_else(|| SourceError::new("the component isn't in the store"))?;
         let origin = match request.reference {
+        self.verify_origin(&bytes, request, locked).await
+    }
+
+    /// Verifies the signature of a component that is in the lock file, where the lock file says that it comes from.
+    async fn verify_origin(
+        &self,
+        bytes: &[u8],
+        request: &FetchRequest<'_>,
+        locked: &LockedComponent,
+    ) -> Result<Option<SignerId>, SourceError> {
+        if *request.signatures == SignatureRule::NotRequired {
+            return Ok(None);
+        }
             SourceReference::Web(url) => ComponentOrigin::Web(url.clone()),
             SourceReference::Oci(_) => {
                 let resolved = locked.resolved.as_deref().and_then(|text| text.strip_prefix("oci://"));
@@ -162,7 +182,7 @@ impl SourceFetcher {
                 let registry =
                     Registry::new(&self.client, &self.credentials, &reference, RegistryAccess::Pull)?;
                 let found = registry.manifest().await?;
-                if found.manifest.component()?.digest()? != component {
+                if found.manifest.component()?.digest()? != locked.component {
                     return Err(SourceError::new(
                         "the manifest in the lock file is that of another component",
                     ));
@@ -173,7 +193,7 @@ impl SourceFetcher {
                 }
             }
         };
-        self.verify(&bytes, &origin, request).await
+        self.verify(bytes, &origin, request).await
     }
 
     async fn receive(&self, request: &FetchRequest<'_>) -> Result<ReceivedComponent, SourceError> {

@@ -133,13 +133,20 @@ impl Fetch {
         };
         let mut action = FetchAction::None;
         if fetcher.store().find(&locked.component).is_none() {
+        let mut locked = locked.clone();
             if self.offline {
                 return Err(forbidden("its component isn't in the cache"));
             }
-            fetcher.fetch_locked(&request, locked).await?;
+            let signer = fetcher.fetch_locked(&request, &locked).await?;
             action = FetchAction::Downloaded;
         }
-        let mut locked = locked.clone();
+            if signer.is_some() && signer != locked.signer {
+                if self.locked {
+                    return Err(forbidden("it is signed with another key than the locked one"));
+                }
+                locked.signer = signer;
+                action = FetchAction::Verified;
+            }
         if !request.signatures.accepts(locked.signer.as_ref()) {
             if self.locked || self.offline {
                 return Err(forbidden("its signature must be checked"));
