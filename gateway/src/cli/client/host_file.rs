@@ -22,6 +22,9 @@ const BACKUP_SUFFIX: &str = ".moongate-backup";
 /// The members of a server's object that `client` sets. Others belong to the user.
 const OWN_MEMBERS: [&str; 5] = ["type", "command", "args", "url", "headers"];
 
+/// The keys of a server's table in Codex's file that `client` sets. Others belong to the user.
+const OWN_TOML_KEYS: [&str; 4] = ["command", "args", "url", "bearer_token_env_var"];
+
 /// The effect of writing to a host's file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum HostFileChange {
@@ -92,7 +95,7 @@ impl McpHost {
     }
 }
 
-/// The text of Codex's file with the gateway. An earlier table of the same name is replaced.
+/// The text of Codex's file with the gateway. In an earlier table of the same name, the user's keys stay.
 fn with_toml_server(text: &str, entry: &ServerEntry) -> Result<String, String> {
     let path = ["mcp_servers", entry.name.as_str()];
     let block = McpHost::Codex.snippet(entry).map(|snippet| snippet.text).unwrap_or_default();
@@ -100,8 +103,36 @@ fn with_toml_server(text: &str, entry: &ServerEntry) -> Result<String, String> {
     if is_there && text.replace("\r\n", "\n").contains(&block) {
         return Ok(text.to_owned());
     }
+    if is_there && let Some(updated) = with_own_keys(text, &path, &block)? {
+        return Ok(updated);
+    }
     let without = remove_table(text, &path).map_err(|error| error.to_string())?;
     Ok(append_block(without.as_deref().unwrap_or(text), &block))
+}
+
+/// The text with new values of the keys that belong to the gateway, in a table with a header of its own. The user's keys
+/// and subtables, such as `env`, stay. `None` if there is no such header.
+fn with_own_keys(text: &str, path: &[&str], block: &str) -> Result<Option<String>, String> {
+    let Some((header, keys)) = block.split_once('\n') else { return Ok(None) };
+    if !text.lines().any(|line| line.trim() == header) {
+        return Ok(None);
+    }
+    let mut edited = text.to_owned();
+    for key in OWN_TOML_KEYS {
+        let removed = remove_table(&edited, &[path, &[key]].concat()).map_err(|error| error.to_string())?;
+        edited = removed.unwrap_or(edited);
+    }
+    let line_end = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    let mut updated = String::new();
+    for line in edited.split_inclusive('\n') {
+        updated.push_str(line);
+        if line.trim() == header {
+            let is_last = !line.ends_with('\n');
+            updated.push_str(if is_last { line_end } else { "" });
+            keys.lines().for_each(|key| updated.extend([key, line_end]));
+        }
+    }
+    Ok(Some(updated))
 }
 
 /// The directory in which desktop programs keep their settings.
