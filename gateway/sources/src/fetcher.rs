@@ -89,11 +89,12 @@ impl SourceFetcher {
     /// # Errors
     /// The component can't be downloaded or stored, isn't a component, or doesn't satisfy the request.
     pub async fn fetch(&self, request: &FetchRequest<'_>) -> Result<LockedComponent, SourceError> {
-        let ReceivedComponent { bytes, digest, origin } = self.receive(request).await?;
+        let ReceivedComponent { bytes, digest, origin } =
+            self.receive(request).await.map_err(|error| error.about(request.reference))?;
         check(&bytes, digest, request)?;
-        let signer = self.verify(&bytes, &origin, request).await?;
         let parsed = bytes.clone();
         blocking(move || read_interfaces(&parsed)).await?.map_err(|reason| broken(request, &reason))?;
+        let signer = self.verify(&bytes, &origin, request).await?;
         self.put(bytes.clone()).await?;
         let resolved = match (&origin, request.reference) {
             (ComponentOrigin::Oci { manifest, .. }, SourceReference::Oci(reference)) => {
@@ -159,7 +160,6 @@ impl SourceFetcher {
         let (store, component) = (self.store.clone(), locked.component);
         let bytes = blocking(move || store.read(&component)).await?;
         let bytes = bytes.ok_or_else(|| SourceError::new("the component isn't in the store"))?;
-        let origin = match request.reference {
         self.verify_origin(&bytes, request, locked).await
     }
 
@@ -173,6 +173,7 @@ impl SourceFetcher {
         if *request.signatures == SignatureRule::NotRequired {
             return Ok(None);
         }
+        let origin = match request.reference {
             SourceReference::Web(url) => ComponentOrigin::Web(url.clone()),
             SourceReference::Oci(_) => {
                 let resolved = locked.resolved.as_deref().and_then(|text| text.strip_prefix("oci://"));
@@ -268,6 +269,13 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
     done.map_err(|error| SourceError::new(format!("internal error: {error}")))
 }
 
+/// The error for a component that is truncated or invalid.
+fn broken(request: &FetchRequest<'_>, reason: &str) -> SourceError {
+    let message = format!("`{}` is broken: {}", foreign(&request.reference.shown()), foreign(&reason));
+    SourceError::new(message)
+        .with_hint("run the command again; if it fails again, ask the component's publisher")
+}
+
 /// Checks that the bytes are a component, and the right one.
 fn check(bytes: &[u8], digest: Digest, request: &FetchRequest<'_>) -> Result<(), SourceError> {
     if !bytes.starts_with(COMPONENT_HEADER) {
@@ -289,13 +297,6 @@ fn check(bytes: &[u8], digest: Digest, request: &FetchRequest<'_>) -> Result<(),
             let message = format!("its digest is sha256:{digest}, and `sha256` pins {pinned}");
             Err(SourceError::new(message).with_hint("to accept the new component, correct `sha256`"))
         }
-/// The error for a component that is truncated or invalid.
-fn broken(request: &FetchRequest<'_>, reason: &str) -> SourceError {
-    let message = format!("`{}` is broken: {}", foreign(&request.reference.shown()), foreign(&reason));
-    SourceError::new(message)
-        .with_hint("run the command again; if it fails again, ask the component's publisher")
-}
-
         None => Ok(()),
     }
 }
