@@ -169,12 +169,14 @@ fn already_added(id: &PluginId, file: &Path, common: &CommonOptions) -> CommandE
 /// It is invalid, before the edit or because of it.
 pub(super) fn validated(before: &ConfigText, after: &str) -> Result<Config, CommandError> {
     let parse = |text: &str| parse_config(&before.file, text.to_owned(), &ProcessEnvironment);
-    let LoadedConfig { source, config, problems, .. } = parse(after);
+    let LoadedConfig { source, config, mut problems, .. } = parse(after);
     if let Some(config) = config {
         return Ok(config);
     }
     let failure = CommandError::new(ExitKind::Configuration);
-    let LoadedConfig { source: earlier, config, problems: present, .. } = parse(&before.text);
+    let LoadedConfig { source: earlier, config, problems: mut present, .. } = parse(&before.text);
+    configuration::leave_out_unlocked(&mut present);
+    configuration::leave_out_unlocked(&mut problems);
     if config.is_none() {
         return Err(failure.diagnostics(&present, &earlier));
     }

@@ -159,6 +159,24 @@ pub(super) fn config_option(common: &CommonOptions) -> String {
     }
 }
 
+/// Adds the option that names the configuration to the commands in hints.
+pub(super) fn complete_commands(problems: &mut [Diagnostic], common: &CommonOptions) {
+    let option = config_option(common);
+    for hint in problems.iter_mut().filter_map(|problem| problem.hint.as_mut()) {
+        for verb in ["fetch", "update", "add"] {
+            let start = format!("`moongate {verb} ");
+            let Some((before, rest)) = hint.split_once(&start) else { continue };
+            let Some((arguments, after)) = rest.split_once('`') else { continue };
+            *hint = format!("{before}{start}{arguments}{option}`{after}");
+        }
+    }
+}
+
+/// Leaves out that plugins aren't locked, for commands that lock them: the fix would be the command itself.
+pub(super) fn leave_out_unlocked(problems: &mut Vec<Diagnostic>) {
+    problems.retain(|problem| !problem.hint.as_ref().is_some_and(|hint| hint.contains("`moongate fetch ")));
+}
+
 /// A configuration with one component as its only plugin, without grants: a file, or `builtin:NAME`.
 ///
 /// # Errors

@@ -33,9 +33,7 @@ impl RemotePlugins {
     /// One of the files is invalid, or there is no such plugin.
     pub(super) fn read(common: &CommonOptions, names: &[String]) -> Result<Self, CommandError> {
         let LoadedConfig { source, config, mut problems, .. } = configuration::read(common.config.as_deref());
-        // The fix for these is the command itself, once the other problems are fixed.
-        problems
-            .retain(|problem| !problem.hint.as_ref().is_some_and(|hint| hint.contains("`moongate fetch ")));
+        configuration::leave_out_unlocked(&mut problems);
         let Some(config) = config else {
             return Err(CommandError::new(ExitKind::Configuration).diagnostics(&problems, &source));
         };

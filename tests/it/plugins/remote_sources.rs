@@ -340,6 +340,16 @@ fn nothing_is_downloaded_without_tls_verification() {
 }
 
 #[test]
+fn no_command_answers_with_a_hint_to_run_itself() {
+    let server = server(1);
+    let sources = Sources::one(&server.url("/one.wasm"), "nonsense = 1");
+    for words in [&["fetch"][..], &["update"], &["add", "time", "--yes"]] {
+        let failed = sources.fail(words);
+        assert!(failed.contains("nonsense") && !failed.contains("moongate fetch"), "{words:?}: {failed}");
+    }
+}
+
+#[test]
 fn concurrent_fetches_lose_nothing() {
     let server = TestServer::start();
     let names: Vec<String> = (0..6).map(|number| format!("plugin-{number}")).collect();
@@ -418,6 +428,10 @@ fn the_lock_file_is_named_after_the_configuration() {
     let sources = Sources::one(&server.url("/one.wasm"), "");
     fs::rename(sources.workspace.config(), sources.path("staging.toml")).unwrap();
     let config = sources.path("staging.toml").display().to_string();
+    let unlocked = sources.fail(&["check", "--config", &config]);
+    assert!(unlocked.contains(&format!("run `moongate fetch one --config {config}`")), "{unlocked}");
+    let refused = sources.fail(&["fetch", "--locked", "--config", &config]);
+    assert!(refused.contains(&format!("run `moongate fetch one --config {config}` without")), "{refused}");
     sources.succeed(&["fetch", "--config", &config]);
     assert!(Path::new(&sources.path("staging.lock")).exists());
     sources.succeed(&["check", "--config", &config]);
