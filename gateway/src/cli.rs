@@ -26,7 +26,6 @@ mod configuration;
 mod connect;
 mod connection_failure;
 mod error;
-mod file_write;
 mod fetch;
 mod mcp_client;
 mod schema_fields;

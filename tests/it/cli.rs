@@ -10,6 +10,8 @@ mod inspect;
 #[cfg(unix)]
 mod after_install;
 #[cfg(unix)]
+mod file_edits;
+#[cfg(unix)]
 mod install;
 mod roles;
 #[cfg(unix)]

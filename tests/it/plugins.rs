@@ -4,6 +4,7 @@ mod exported_functions;
 mod fetch;
 mod memory;
 mod other_languages;
+mod hostile_sources;
 mod registries;
 mod remote_sources;
 mod sdk;

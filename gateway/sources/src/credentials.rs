@@ -17,6 +17,10 @@ use crate::error::SourceError;
 /// The largest file that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
+/// The directory that container tools use without `XDG_RUNTIME_DIR`, as in cron jobs, CI and root's shell. It has a
+/// directory for each user id.
+const DEFAULT_RUNTIME_DIRECTORY: &str = "/run/containers";
+
 /// The credentials of container tools.
 #[derive(Debug, Default)]
 pub(crate) struct CredentialFiles {
@@ -70,15 +74,9 @@ impl std::fmt::Debug for CredentialDocument {
 impl CredentialFiles {
     /// Reads the files at the places where container tools look for them. `variable` reads environment variables.
     pub(crate) fn read(variable: impl Fn(&str) -> Option<PathBuf>) -> Self {
-        let config_home = variable("XDG_CONFIG_HOME").or_else(|| Some(variable("HOME")?.join(".config")));
-        let docker = variable("DOCKER_CONFIG").or_else(|| Some(variable("HOME")?.join(".docker")));
-        let paths = [
-            variable("REGISTRY_AUTH_FILE"),
-            variable("XDG_RUNTIME_DIR").map(|directory| directory.join("containers/auth.json")),
-            config_home.map(|directory| directory.join("containers/auth.json")),
-            docker.map(|directory| directory.join("config.json")),
-        ];
-        let files = paths.into_iter().flatten().filter_map(|path| {
+        // Other users can't look into the default directory.
+        let is_used = |path: &PathBuf| !path.starts_with(DEFAULT_RUNTIME_DIRECTORY) || path.exists();
+        let files = paths(variable).into_iter().filter(is_used).filter_map(|path| {
             let content = read_document(&path)?;
             Some(CredentialFile { path, content })
         });
@@ -114,6 +112,23 @@ impl CredentialFiles {
         });
         helpers.find(|helper| !helper.is_empty())
     }
+}
+
+/// The places of the files, in the order of their priority.
+fn paths(variable: impl Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
+    let config_home = variable("XDG_CONFIG_HOME").or_else(|| Some(variable("HOME")?.join(".config")));
+    let docker = variable("DOCKER_CONFIG").or_else(|| Some(variable("HOME")?.join(".docker")));
+    let runtime = match variable("XDG_RUNTIME_DIR") {
+        Some(directory) => directory.join("containers"),
+        None => Path::new(DEFAULT_RUNTIME_DIRECTORY).join(rustix::process::getuid().to_string()),
+    };
+    let paths = [
+        variable("REGISTRY_AUTH_FILE"),
+        Some(runtime.join("auth.json")),
+        config_home.map(|directory| directory.join("containers/auth.json")),
+        docker.map(|directory| directory.join("config.json")),
+    ];
+    paths.into_iter().flatten().collect()
 }
 
 /// The content of a file, or the reason why it can't be read. `None` if there is no file.

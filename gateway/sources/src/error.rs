@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use moongate_config::SourceReference;
 use moongate_model::text::blanked_line;
 
 /// The longest foreign text in an error, in characters.
@@ -25,6 +26,19 @@ impl SourceError {
     #[must_use]
     pub fn with_hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// The same error with the address that it is about, unless the message names it.
+    pub(crate) fn about(mut self, reference: &SourceReference) -> Self {
+        let shown = foreign(&reference.shown());
+        let host = match reference {
+            SourceReference::Web(url) => url.host_str().unwrap_or_default(),
+            SourceReference::Oci(reference) => reference.registry(),
+        };
+        if !self.message.contains(host) {
+            self.message = format!("`{shown}`: {}", self.message);
+        }
+        self
     }
 
     /// The fix.

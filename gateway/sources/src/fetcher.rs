@@ -14,6 +14,7 @@ use url::Url;
 
 use crate::credentials::CredentialFiles;
 use crate::error::{SourceError, foreign};
+use crate::interfaces::read_interfaces;
 use crate::registry::{Registry, RegistryAccess, successful};
 use crate::signature;
 use crate::source_client::{SourceClient, SourceRequest};
@@ -88,8 +89,11 @@ impl SourceFetcher {
     /// # Errors
     /// The component can't be downloaded or stored, isn't a component, or doesn't satisfy the request.
     pub async fn fetch(&self, request: &FetchRequest<'_>) -> Result<LockedComponent, SourceError> {
-        let ReceivedComponent { bytes, digest, origin } = self.receive(request).await?;
+        let ReceivedComponent { bytes, digest, origin } =
+            self.receive(request).await.map_err(|error| error.about(request.reference))?;
         check(&bytes, digest, request)?;
+        let parsed = bytes.clone();
+        blocking(move || read_interfaces(&parsed)).await?.map_err(|reason| broken(request, &reason))?;
         let signer = self.verify(&bytes, &origin, request).await?;
         self.put(bytes.clone()).await?;
         let resolved = match (&origin, request.reference) {
@@ -108,15 +112,16 @@ impl SourceFetcher {
         })
     }
 
-    /// Downloads and stores a component that is in the lock file. The signature was checked when it was locked.
+    /// Downloads and stores a component that is in the lock file. Returns the signer if it must be signed: the lock file
+    /// isn't believed.
     ///
     /// # Errors
-    /// The component can't be downloaded or stored, or the server has another one now.
+    /// The component can't be downloaded or stored, the server has another one now, or there is no valid signature.
     pub async fn fetch_locked(
         &self,
         request: &FetchRequest<'_>,
         locked: &LockedComponent,
-    ) -> Result<(), SourceError> {
+    ) -> Result<Option<SignerId>, SourceError> {
         let bytes = match request.reference {
             SourceReference::Oci(reference) => {
                 let registry =
@@ -133,7 +138,13 @@ impl SourceFetcher {
             );
             return Err(SourceError::new(message).with_hint("to accept the new file, run `moongate update`"));
         }
-        self.put(bytes).await
+        if bytes.len() as u64 != locked.size {
+            let message = format!("the component has {} bytes, and {} are locked", bytes.len(), locked.size);
+            return Err(SourceError::new(message).with_hint("run `moongate update`, which locks it again"));
+        }
+        let signer = self.verify_origin(&bytes, request, locked).await?;
+        self.put(bytes).await?;
+        Ok(signer)
     }
 
     /// Verifies the signature of a component that is in the lock file and in the store, for example because other keys
@@ -149,6 +160,19 @@ impl SourceFetcher {
         let (store, component) = (self.store.clone(), locked.component);
         let bytes = blocking(move || store.read(&component)).await?;
         let bytes = bytes.ok_or_else(|| SourceError::new("the component isn't in the store"))?;
+        self.verify_origin(&bytes, request, locked).await
+    }
+
+    /// Verifies the signature of a component that is in the lock file, where the lock file says that it comes from.
+    async fn verify_origin(
+        &self,
+        bytes: &[u8],
+        request: &FetchRequest<'_>,
+        locked: &LockedComponent,
+    ) -> Result<Option<SignerId>, SourceError> {
+        if *request.signatures == SignatureRule::NotRequired {
+            return Ok(None);
+        }
         let origin = match request.reference {
             SourceReference::Web(url) => ComponentOrigin::Web(url.clone()),
             SourceReference::Oci(_) => {
@@ -159,7 +183,7 @@ impl SourceFetcher {
                 let registry =
                     Registry::new(&self.client, &self.credentials, &reference, RegistryAccess::Pull)?;
                 let found = registry.manifest().await?;
-                if found.manifest.component()?.digest()? != component {
+                if found.manifest.component()?.digest()? != locked.component {
                     return Err(SourceError::new(
                         "the manifest in the lock file is that of another component",
                     ));
@@ -170,7 +194,7 @@ impl SourceFetcher {
                 }
             }
         };
-        self.verify(&bytes, &origin, request).await
+        self.verify(bytes, &origin, request).await
     }
 
     async fn receive(&self, request: &FetchRequest<'_>) -> Result<ReceivedComponent, SourceError> {
@@ -243,6 +267,13 @@ fn minisign_annotation(manifest: &crate::manifest::ArtifactManifest) -> Option<S
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, SourceError> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|error| SourceError::new(format!("internal error: {error}")))
+}
+
+/// The error for a component that is truncated or invalid.
+fn broken(request: &FetchRequest<'_>, reason: &str) -> SourceError {
+    let message = format!("`{}` is broken: {}", foreign(&request.reference.shown()), foreign(&reason));
+    SourceError::new(message)
+        .with_hint("run the command again; if it fails again, ask the component's publisher")
 }
 
 /// Checks that the bytes are a component, and the right one.

@@ -5,6 +5,7 @@
 //! `add` and `push` use it.
 //!
 //! - [`fetcher`]: the entry, from an address to an entry of the lock file.
+//! - [`interfaces`]: the imports and exports of a component, read without running it.
 //! - [`lock_update`]: writes the lock file.
 //! - [`provenance`]: what a component says about its origin.
 //! - [`mod@publish`]: publishes a component.
@@ -16,6 +17,7 @@
 //! - `signature`: minisign and cosign signatures.
 
 pub mod fetcher;
+pub mod interfaces;
 pub mod lock_update;
 pub mod provenance;
 pub mod publish;
@@ -29,7 +31,8 @@ mod source_client;
 
 pub use error::SourceError;
 pub use fetcher::{FetchRequest, SourceFetcher, SourceSettings};
-pub use lock_update::update_lock;
+pub use interfaces::read_interfaces;
+pub use lock_update::{edit_lock, update_lock};
 #[cfg(any(test, feature = "fuzz"))]
 pub use manifest::fuzz_artifact;
 pub use provenance::{AuditedPackage, Provenance};

@@ -155,7 +155,7 @@ impl<'a> Registry<'a> {
             let sizes = [descriptor.size, max_bytes].map(|size| ByteSize::b(size).display().iec());
             return Err(SourceError::new(format!("it has {}; at most {} are allowed", sizes[0], sizes[1])));
         }
-        let blob = self.blob_by_digest(&digest, descriptor.size).await?;
+        let blob = self.checked_blob(&digest, descriptor.size, ", which its manifest announces").await?;
         if blob.len() as u64 != descriptor.size {
             let message = format!(
                 "the manifest announces {} bytes, and the registry sent {}",
@@ -172,8 +172,18 @@ impl<'a> Registry<'a> {
     /// # Errors
     /// The registry doesn't respond with it, or it is larger than `max_bytes`.
     pub(crate) async fn blob_by_digest(&self, digest: &Digest, max_bytes: u64) -> Result<Bytes, SourceError> {
+        self.checked_blob(digest, max_bytes, "").await
+    }
+
+    async fn checked_blob(
+        &self,
+        digest: &Digest,
+        max_bytes: u64,
+        limit_origin: &'static str,
+    ) -> Result<Bytes, SourceError> {
         let url = self.url(&format!("blobs/sha256:{digest}"))?;
-        let response = self.send(SourceRequest::get(url.clone(), "*/*", max_bytes)).await?;
+        let request = SourceRequest { limit_origin, ..SourceRequest::get(url.clone(), "*/*", max_bytes) };
+        let response = self.send(request).await?;
         let body = successful(&url, response)?.body;
         let received = Digest::of(&body);
         if received != *digest {
@@ -215,18 +225,20 @@ impl<'a> Registry<'a> {
     /// # Errors
     /// The registry doesn't respond, or denies access.
     pub(crate) async fn send(&self, mut request: SourceRequest) -> Result<SourceResponse, SourceError> {
-        // A registry can name another host for uploads.
-        let is_own = request.url.origin() == self.base.origin();
-        request.authorization = self.authorization().filter(|_| is_own);
+        // A registry can name another host for uploads, and redirect to one. Neither gets its credentials, nor can name a
+        // server that does.
+        let is_own = |url: &Url| url.origin() == self.base.origin();
+        request.authorization = self.authorization().filter(|_| is_own(&request.url));
         let response = self.client.send(request.clone()).await?;
-        if response.status != StatusCode::UNAUTHORIZED || !is_own {
+        if response.status != StatusCode::UNAUTHORIZED || !is_own(&request.url) || !is_own(&response.url) {
             return Ok(response);
         }
         let authorization = self.log_in(&response.headers).await?;
         *self.authorization.lock().unwrap_or_else(PoisonError::into_inner) = Some(authorization.clone());
         request.authorization = Some(authorization);
         let response = self.client.send(request).await?;
-        if matches!(response.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+        let is_denied = matches!(response.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        if is_denied && is_own(&response.url) {
             return Err(self.denied()?);
         }
         Ok(response)

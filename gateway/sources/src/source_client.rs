@@ -15,7 +15,7 @@ use hyper::body::Incoming;
 use moongate_config::{PlainHttpHosts, parse_web_address};
 use moongate_system::https_client::{HttpsClient, error_with_cause};
 use tokio::time::timeout;
-use url::Url;
+use url::{Origin, Url};
 
 use crate::error::{SourceError, foreign};
 
@@ -52,11 +52,15 @@ pub(crate) struct SourceRequest {
     pub(crate) body: Bytes,
     /// The largest body of a successful response, in bytes.
     pub(crate) max_bytes: u64,
+    /// The origin of the limit, for the message: a clause after the size.
+    pub(crate) limit_origin: &'static str,
 }
 
 /// A response with its whole body.
 #[derive(Debug)]
 pub(crate) struct SourceResponse {
+    /// The address that responded, after redirects.
+    pub(crate) url: Url,
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
@@ -73,6 +77,7 @@ impl SourceRequest {
             content_type: None,
             body: Bytes::new(),
             max_bytes,
+            limit_origin: "",
         }
     }
 }
@@ -116,7 +121,16 @@ impl SourceClient {
     }
 
     async fn head(&self, request: &SourceRequest) -> Result<http::Response<Incoming>, SourceError> {
-        let SourceRequest { method, url, accept, authorization, content_type, body, max_bytes: _ } = request;
+        let SourceRequest {
+            method,
+            url,
+            accept,
+            authorization,
+            content_type,
+            body,
+            max_bytes: _,
+            limit_origin: _,
+        } = request;
         let mut head = Request::builder().method(method).uri(url.as_str()).header(ACCEPT, accept);
         head = head.header(USER_AGENT, concat!("moongate/", env!("CARGO_PKG_VERSION")));
         if let Some(authorization) = authorization {
@@ -130,7 +144,15 @@ impl SourceClient {
         let limit = if body.is_empty() { HEAD_TIMEOUT } else { REQUEST_TIMEOUT };
         let response =
             timeout(limit, self.http.request(request)).await.map_err(|_| failed(url, &"timed out"))?;
-        response.map_err(|error| failed(url, &error_with_cause(&error)))
+        response.map_err(|error| {
+            let cause = error_with_cause(&error);
+            let is_plain = cause.contains("InvalidContentType"); // rustls received something else than TLS
+            let failure = failed(url, &cause);
+            if !is_plain {
+                return failure;
+            }
+            failure.with_hint("if the server uses plain HTTP, add its host to `plain_http` in `[sources]`")
+        })
     }
 
     fn redirected(&self, from: &Url, location: &HeaderValue) -> Result<Url, SourceError> {
@@ -138,7 +160,10 @@ impl SourceClient {
         let mut target = target.ok_or_else(|| failed(from, &"redirects to an invalid address"))?;
         target.set_fragment(None);
         let refused = |reason: &dyn std::fmt::Display| {
-            let origin = target.origin().ascii_serialization();
+            let origin = match target.origin() {
+                Origin::Opaque(_) => format!("{}:", target.scheme()),
+                origin @ Origin::Tuple(..) => origin.ascii_serialization(),
+            };
             failed(from, &format_args!("redirects to `{}`: {reason}", foreign(&origin)))
         };
         if from.scheme() == "https" && target.scheme() != "https" {
@@ -159,7 +184,10 @@ async fn receive(
     let max_bytes = if head.status.is_success() { request.max_bytes } else { MAX_ERROR_BYTES };
     let announced =
         head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    let too_large = || failed(url, &format_args!("larger than {}", ByteSize::b(max_bytes).display().iec()));
+    let too_large = || {
+        let size = ByteSize::b(max_bytes).display().iec();
+        failed(url, &format_args!("larger than {size}{}", request.limit_origin))
+    };
     if request.method != Method::HEAD && announced.is_some_and(|length| length > max_bytes) {
         return Err(too_large());
     }
@@ -175,7 +203,7 @@ async fn receive(
         }
         bytes.extend_from_slice(&data);
     }
-    Ok(SourceResponse { status: head.status, headers: head.headers, body: bytes.freeze() })
+    Ok(SourceResponse { url: url.clone(), status: head.status, headers: head.headers, body: bytes.freeze() })
 }
 
 /// The error of a request. The address is shown without its query, which can contain a key.

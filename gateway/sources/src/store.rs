@@ -5,9 +5,10 @@
 //! and commands can share the directory. Nothing is removed: a lock file somewhere can still refer to it. The digest of
 //! a file is checked whenever it is read, so a damaged one is never used.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -15,6 +16,7 @@ use std::time::{Duration, SystemTime};
 use moongate_config::component_file_name;
 use moongate_model::names::Digest;
 use moongate_system::private_dir::{ExposedFiles, PrivateDir, PrivateDirError, PrivateFiles, io_hint};
+use rustix::process::geteuid;
 
 use crate::error::SourceError;
 
@@ -43,6 +45,7 @@ impl ComponentStore {
         let unusable = |error: &PrivateDirError| {
             SourceError::new(format!("can't store components: {error}")).with_hint(error.hint())
         };
+        refuse_foreign_place(directory)?;
         let dir = PrivateDir::create(directory, STORE_FILES).map_err(|error| unusable(&error))?;
         if dir.path() != directory {
             // The gateway looks for components at the configured path.
@@ -107,6 +110,21 @@ impl ComponentStore {
             }
         }
     }
+}
+
+/// Keeps root from creating files that the gateway's user can't use, in the directory of that user.
+fn refuse_foreign_place(directory: &Path) -> Result<(), SourceError> {
+    const ROOT: u32 = 0;
+    let existing = directory.ancestors().find_map(|place| Some((place, fs::symlink_metadata(place).ok()?)));
+    let foreign = existing.filter(|(_, found)| geteuid().is_root() && found.uid() != ROOT);
+    let Some((place, found)) = foreign else { return Ok(()) };
+    let message = format!(
+        "can't store components: `{}` belongs to the user with the id {}",
+        place.display(),
+        found.uid()
+    );
+    Err(SourceError::new(message)
+        .with_hint("run the command as that user; docs/install.md has the command for the systemd service"))
 }
 
 fn write(mut file: File, bytes: &[u8]) -> io::Result<()> {

@@ -4,24 +4,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use moongate_config::{
-    Config, LoadedConfig, PluginConfig, ProcessEnvironment, append_block, contains_table, parse_config,
-};
+use moongate_config::{Config, LoadedConfig, ProcessEnvironment, append_block, contains_table, parse_config};
 use moongate_model::names::PluginId;
-use moongate_protocol::catalog::Catalog;
+use moongate_system::file_edit::FileEdit;
 
 use self::download::Download;
 use self::plugin_table::PluginTable;
+use self::preview::PluginPreview;
 use self::requested_plugin::RequestedPlugin;
 use crate::cli::configuration::{self, ConfigText};
 use crate::cli::error::{CommandError, CommandResult};
-use crate::cli::{CommonOptions, ExitKind, file_write, print, prompt};
-use crate::supervisor::{Supervisor, SupervisorOptions};
+use crate::cli::{CommonOptions, ExitKind, print, prompt};
 
-pub(super) mod download;
+mod download;
 mod fit;
 mod permission_sheet;
 mod plugin_table;
+mod preview;
 mod requested_plugin;
 pub(super) mod suggested_grants;
 
@@ -83,17 +82,21 @@ impl Add {
             (Some(address), _) => format!("{address}, not signed by a known key"),
             (None, _) => plugin.source.display().to_string(),
         };
-        let catalog = load_alone(config.clone(), &plugin).await?;
-        let Some(loaded) = catalog.plugins().first() else {
-            return Err(anyhow::anyhow!("the plugin `{id}` wasn't loaded").into());
-        };
-        fit::require_usable_grants(loaded, &plugin, &self.granted_keys())?;
-        let mut conflicts = fit::conflicts(config, &plugin).await;
+        let preview = PluginPreview::of(&config, &plugin).await?;
+        fit::require_usable_grants(&preview.interfaces, &plugin, &self.granted_keys())?;
+        let is_described = preview.manifest.is_ok();
+        if !is_described {
+            // Only with its grants can the plugin say what it offers.
+            print::stderr_lines(&permission_sheet::page(&preview, &plugin, &source, state.as_deref()));
+            self.require_consent(&id, &before.file)?;
+        }
+        let tried = if is_described { preview::ungranted(&plugin) } else { Arc::clone(&plugin) };
+        let mut conflicts = fit::conflicts(config.clone(), &tried).await;
         if !conflicts.is_empty() && table.omit_shared_resources() {
             after = append_block(&before.text, &table.to_string());
             let config = validated(&before, &after)?;
             let narrowed = config.plugins.iter().find(|plugin| plugin.id == id).cloned();
-            conflicts = fit::conflicts(config, &narrowed.unwrap_or_else(|| Arc::clone(&plugin))).await;
+            conflicts = fit::conflicts(config, &narrowed.unwrap_or(tried)).await;
             if conflicts.is_empty() && !common.quiet {
                 print::note(&format!(
                     "another plugin offers the same resources, so `{id}` gets only its tools"
@@ -103,12 +106,19 @@ impl Add {
         if !conflicts.is_empty() {
             return Err(fit::conflict_error(&id, &conflicts));
         }
-        print::stderr_lines(&permission_sheet::page(loaded, &plugin, &source, state.as_deref()));
-        self.require_consent(&id, &before.file)?;
-        if let Some(download) = download {
-            download.lock(&lock_file, &id)?;
+        if is_described {
+            print::stderr_lines(&permission_sheet::page(&preview, &plugin, &source, state.as_deref()));
+            self.require_consent(&id, &before.file)?;
         }
-        write(&before, &after)?;
+        let catalog = preview::load_alone(config, &plugin).await?;
+        let Some(loaded) = catalog.plugins().first() else {
+            return Err(anyhow::anyhow!("the plugin `{id}` wasn't loaded").into());
+        };
+        let edit = start_edit(&before)?;
+        if let Some(download) = download {
+            download.lock(&also(&edit, &lock_file)?, &id)?;
+        }
+        write(&edit, &before, &after)?;
         let tools = print::count(loaded.plugin().manifest().tools.len(), "tool");
         print::stdout(&format!("added `{id}` with {tools} to `{}`\n", before.file.display()))?;
         if !common.quiet {
@@ -159,12 +169,14 @@ fn already_added(id: &PluginId, file: &Path, common: &CommonOptions) -> CommandE
 /// It is invalid, before the edit or because of it.
 pub(super) fn validated(before: &ConfigText, after: &str) -> Result<Config, CommandError> {
     let parse = |text: &str| parse_config(&before.file, text.to_owned(), &ProcessEnvironment);
-    let LoadedConfig { source, config, problems, .. } = parse(after);
+    let LoadedConfig { source, config, mut problems, .. } = parse(after);
     if let Some(config) = config {
         return Ok(config);
     }
     let failure = CommandError::new(ExitKind::Configuration);
-    let LoadedConfig { source: earlier, config, problems: present, .. } = parse(&before.text);
+    let LoadedConfig { source: earlier, config, problems: mut present, .. } = parse(&before.text);
+    configuration::leave_out_unlocked(&mut present);
+    configuration::leave_out_unlocked(&mut problems);
     if config.is_none() {
         return Err(failure.diagnostics(&present, &earlier));
     }
@@ -172,33 +184,39 @@ pub(super) fn validated(before: &ConfigText, after: &str) -> Result<Config, Comm
     Err(failure.diagnostics(&problems, &source).message(message, None))
 }
 
-/// Loads only this plugin.
-async fn load_alone(mut config: Config, plugin: &Arc<PluginConfig>) -> Result<Arc<Catalog>, CommandError> {
-    config.plugins = vec![Arc::clone(plugin)];
-    let supervisor = Supervisor::start(config, SupervisorOptions::inspecting()).await?;
-    let catalog = Arc::clone(&supervisor.catalog().borrow());
-    if catalog.plugins().is_empty() {
-        let failure = CommandError::new(ExitKind::Configuration);
-        return Err(supervisor
-            .problems()
-            .iter()
-            .fold(failure, |failure, problem| failure.message(&problem.message, problem.hint.as_deref())));
+/// Starts the edit of a configuration, so that no other command changes it until it is written.
+///
+/// # Errors
+/// The file has changed since it was read.
+pub(super) fn start_edit(before: &ConfigText) -> Result<FileEdit, CommandError> {
+    let ConfigText { file, text, is_new } = before;
+    let mut edit = FileEdit::start(file).map_err(|error| unwritable(file, &error))?;
+    if edit.read().ok().flatten().as_ref() != (!is_new).then_some(text) {
+        let message = format!("`{}` was changed by another program", file.display());
+        return Err(CommandError::new(ExitKind::Failure).message(&message, Some("run the command again")));
     }
-    Ok(catalog)
+    Ok(edit)
 }
 
-/// Writes the edited text, unless the file has changed meanwhile.
-pub(super) fn write(before: &ConfigText, after: &str) -> Result<(), CommandError> {
-    let ConfigText { file, text, is_new } = before;
-    let failed =
-        |message: String, hint: Option<&str>| CommandError::new(ExitKind::Failure).message(&message, hint);
-    let now = std::fs::read_to_string(file).ok();
-    if now.as_ref() != (!is_new).then_some(text) {
-        let message = format!("`{}` was changed by another program", file.display());
-        return Err(failed(message, Some("run the command again")));
-    }
-    file_write::replace(file, after)
-        .map_err(|error| failed(format!("can't write `{}`: {error}", file.display()), None))
+/// Starts the edit of another file together with that of the configuration.
+///
+/// # Errors
+/// The file's directory can't be used.
+pub(super) fn also(edit: &FileEdit, file: &Path) -> Result<FileEdit, CommandError> {
+    edit.also(file).map_err(|error| unwritable(file, &error))
+}
+
+/// Writes the edited text of a configuration.
+///
+/// # Errors
+/// The file can't be written.
+pub(super) fn write(edit: &FileEdit, before: &ConfigText, after: &str) -> Result<(), CommandError> {
+    edit.replace(after).map_err(|error| unwritable(&before.file, &error))
+}
+
+fn unwritable(file: &Path, error: &std::io::Error) -> CommandError {
+    let message = format!("can't write `{}`: {error}", file.display());
+    CommandError::new(ExitKind::Failure).message(&message, None)
 }
 
 /// A path that the user typed, made absolute.

@@ -75,6 +75,7 @@ impl Check {
             problems.extend(without_plugins(supervisor.totals()));
             problems.extend(secret_files.iter().filter_map(|file| world_readable(file)));
         }
+        configuration::complete_commands(&mut problems, common);
         let verdict = self.verdict(&problems);
         match self.format {
             OutputFormat::Json => {

@@ -10,6 +10,7 @@ use moongate_config::{
 };
 use moongate_model::builtin_plugin::{BUILTIN_PREFIX, BuiltinPlugin};
 use moongate_model::names::PluginId;
+use moongate_system::file_edit::read_text;
 
 use crate::cli::error::CommandError;
 use crate::cli::init::CONFIG_TEMPLATE;
@@ -61,11 +62,9 @@ pub(super) fn read_for_edit(common: &CommonOptions) -> Result<ConfigText, Comman
     let existing = usual.iter().find(|path| path.exists()).cloned();
     let file = common.config.clone().or(existing).or_else(|| usual.pop());
     let file = file.unwrap_or_else(|| PathBuf::from(CONFIG_FILE_NAME));
-    match std::fs::read_to_string(&file) {
-        Ok(text) => Ok(ConfigText { file, text, is_new: false }),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Ok(ConfigText { file, text: CONFIG_TEMPLATE.to_owned(), is_new: true })
-        }
+    match read_text(&file) {
+        Ok(Some(text)) => Ok(ConfigText { file, text, is_new: false }),
+        Ok(None) => Ok(ConfigText { file, text: CONFIG_TEMPLATE.to_owned(), is_new: true }),
         Err(error) => {
             let message = format!("can't read `{}`: {error}", file.display());
             Err(CommandError::new(ExitKind::Failure).message(&message, None))
@@ -158,6 +157,24 @@ pub(super) fn config_option(common: &CommonOptions) -> String {
         Some(file) => format!(" --config {}", print::shell_word(&file.to_string_lossy())),
         None => String::new(),
     }
+}
+
+/// Adds the option that names the configuration to the commands in hints.
+pub(super) fn complete_commands(problems: &mut [Diagnostic], common: &CommonOptions) {
+    let option = config_option(common);
+    for hint in problems.iter_mut().filter_map(|problem| problem.hint.as_mut()) {
+        for verb in ["fetch", "update", "add"] {
+            let start = format!("`moongate {verb} ");
+            let Some((before, rest)) = hint.split_once(&start) else { continue };
+            let Some((arguments, after)) = rest.split_once('`') else { continue };
+            *hint = format!("{before}{start}{arguments}{option}`{after}");
+        }
+    }
+}
+
+/// Leaves out that plugins aren't locked, for commands that lock them: the fix would be the command itself.
+pub(super) fn leave_out_unlocked(problems: &mut Vec<Diagnostic>) {
+    problems.retain(|problem| !problem.hint.as_ref().is_some_and(|hint| hint.contains("`moongate fetch ")));
 }
 
 /// A configuration with one component as its only plugin, without grants: a file, or `builtin:NAME`.

@@ -46,6 +46,12 @@ impl CommandError {
         self
     }
 
+    /// The first message. Empty if there is none.
+    pub(super) fn first_message(&self) -> String {
+        let first = self.errors.first().and_then(|error| error["message"].as_str());
+        first.unwrap_or_default().to_owned()
+    }
+
     /// Adds the problems of the configuration.
     pub(super) fn diagnostics(mut self, problems: &[Diagnostic], source: &ConfigSource) -> Self {
         self.errors.extend(errors(problems));

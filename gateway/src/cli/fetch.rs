@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::remote_plugins::{RemotePlugin, RemotePlugins, source_error};
-use crate::cli::{CommonOptions, ExitKind, OutputFormat, print};
+use crate::cli::{CommonOptions, ExitKind, OutputFormat, configuration, print};
 
 /// Download plugins from addresses, and lock those that aren't in moongate.lock yet
 #[derive(Debug, Args)]
@@ -76,10 +76,11 @@ impl Fetch {
     pub(super) async fn run(self, common: &CommonOptions) -> CommandResult {
         let plugins = RemotePlugins::read(common, &self.plugins)?;
         let fetcher = plugins.fetcher().await?;
+        let option = configuration::config_option(common);
         let mut done = Vec::new();
         let mut failure = None;
         for plugin in &plugins.selected {
-            match self.fetch(plugin, &plugins, &fetcher).await {
+            match self.fetch(plugin, &plugins, &fetcher, &option).await {
                 Ok(outcome) => done.push((plugin, outcome)),
                 Err(error) => {
                     let earlier = failure.unwrap_or_else(|| CommandError::new(ExitKind::Failure));
@@ -117,11 +118,12 @@ impl Fetch {
         plugin: &RemotePlugin,
         plugins: &RemotePlugins,
         fetcher: &SourceFetcher,
+        config_option: &str,
     ) -> Result<FetchOutcome, SourceError> {
         let forbidden = |reason: &str| {
             let option = if self.offline { "--offline" } else { "--locked" };
             SourceError::new(reason)
-                .with_hint(format!("run `moongate fetch {}` without `{option}`", plugin.id()))
+                .with_hint(format!("run `moongate fetch {}{config_option}` without `{option}`", plugin.id()))
         };
         let request = plugin.request();
         let Some(locked) = plugin.entry(&plugins.lock) else {
@@ -131,15 +133,22 @@ impl Fetch {
             let locked = fetcher.fetch(&request).await?;
             return Ok(FetchOutcome { locked, action: FetchAction::Locked });
         };
+        let mut locked = locked.clone();
         let mut action = FetchAction::None;
         if fetcher.store().find(&locked.component).is_none() {
             if self.offline {
                 return Err(forbidden("its component isn't in the cache"));
             }
-            fetcher.fetch_locked(&request, locked).await?;
+            let signer = fetcher.fetch_locked(&request, &locked).await?;
             action = FetchAction::Downloaded;
+            if signer.is_some() && signer != locked.signer {
+                if self.locked {
+                    return Err(forbidden("it is signed with another key than the locked one"));
+                }
+                locked.signer = signer;
+                action = FetchAction::Verified;
+            }
         }
-        let mut locked = locked.clone();
         if !request.signatures.accepts(locked.signer.as_ref()) {
             if self.locked || self.offline {
                 return Err(forbidden("its signature must be checked"));

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use moongate_system::file_edit::create_file;
 
 use crate::cli::configuration::{self, CONFIG_FILE_NAME};
 use crate::cli::error::{CommandError, CommandResult};
-use crate::cli::{CommonOptions, ExitKind, file_write, print};
+use crate::cli::{CommonOptions, ExitKind, print};
 
 /// The text of a new configuration.
 pub(super) const CONFIG_TEMPLATE: &str = include_str!("init/gateway.toml.in");
@@ -49,7 +50,7 @@ impl Init {
 
 /// Writes a new configuration.
 fn create(file: &Path) -> Result<(), CommandError> {
-    file_write::create_new(file, CONFIG_TEMPLATE).map_err(|error| {
+    create_file(file, CONFIG_TEMPLATE).map_err(|error| {
         if error.kind() == std::io::ErrorKind::AlreadyExists {
             let message = format!("`{}` already exists", file.display());
             let hint = "to add a plugin to it, run `moongate add`; to create another, pass `--config FILE`";

@@ -46,6 +46,12 @@ impl Inspect {
     }
 
     pub(super) async fn run(self, common: &CommonOptions) -> CommandResult {
+        if let Some(address) = self.which.to_str().filter(|text| text.contains("://")) {
+            let hint =
+                format!("`moongate add {}` shows what it requests, and asks", print::shell_word(address));
+            let message = "only files and plugins of the configuration can be inspected";
+            return Err(CommandError::new(ExitKind::Usage).message(message, Some(&hint)));
+        }
         let found = match plugin_id(&self.which) {
             None => InspectTarget { config: configuration::bare(&self.which)?, source: None },
             Some(id) => configured_target(&id, common)?,

@@ -32,7 +32,8 @@ impl RemotePlugins {
     /// # Errors
     /// One of the files is invalid, or there is no such plugin.
     pub(super) fn read(common: &CommonOptions, names: &[String]) -> Result<Self, CommandError> {
-        let LoadedConfig { source, config, problems, .. } = configuration::read(common.config.as_deref());
+        let LoadedConfig { source, config, mut problems, .. } = configuration::read(common.config.as_deref());
+        configuration::leave_out_unlocked(&mut problems);
         let Some(config) = config else {
             return Err(CommandError::new(ExitKind::Configuration).diagnostics(&problems, &source));
         };

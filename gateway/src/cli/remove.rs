@@ -3,9 +3,10 @@
 use clap::Args;
 use moongate_config::{LoadedConfig, StateGrant, TextEditError, remove_table};
 use moongate_model::text::nearest_name;
+use moongate_sources::edit_lock;
 
-use crate::cli::add::download::unlock;
 use crate::cli::error::{CommandError, CommandResult};
+use crate::cli::remote_plugins::source_error;
 use crate::cli::{CommonOptions, ExitKind, add, configuration, print};
 
 /// Remove a plugin from the configuration
@@ -59,11 +60,21 @@ impl Remove {
         };
         let earlier = configuration::read(common.config.as_deref()).config;
         let config = add::validated(&before, &after)?;
-        add::write(&before, &after)?;
-        unlock(&config, name)?;
-        print::stdout(&format!("removed `{name}` from `{file}`\n"))?;
         let plugin =
             earlier.iter().flat_map(|config| &config.plugins).find(|plugin| plugin.id.as_str() == name);
+        let edit = add::start_edit(&before)?;
+        let can_be_locked = plugin.is_none_or(|plugin| plugin.remote.is_some());
+        let lock = Some(&config.sources.lock_file).filter(|lock| can_be_locked && lock.exists());
+        let lock = lock.map(|lock| add::also(&edit, lock)).transpose()?;
+        if let Some(lock) = &lock {
+            // An unusable lock file is reported before anything changes.
+            edit_lock(lock, |_| {}).map_err(source_error)?;
+        }
+        add::write(&edit, &before, &after)?;
+        if let Some(lock) = &lock {
+            edit_lock(lock, |lock| lock.plugins.retain(|id, _| id.as_str() != name)).map_err(source_error)?;
+        }
+        print::stdout(&format!("removed `{name}` from `{file}`\n"))?;
         let keeps_state = plugin.is_some_and(|plugin| plugin.allow.state != StateGrant::NotGranted);
         let state = earlier.iter().find_map(|config| config.state.as_deref()).filter(|state| state.exists());
         if let Some(state) = state.filter(|_| keeps_state && !common.quiet) {

@@ -45,8 +45,15 @@ struct PluginUpdate<'a> {
     plugin: &'a RemotePlugin,
     before: Option<&'a LockedComponent>,
     after: LockedComponent,
-    /// The differences, one line each.
-    changes: Vec<String>,
+    changes: ComponentChanges,
+}
+
+/// The differences between two components.
+struct ComponentChanges {
+    /// One line each.
+    lines: Vec<String>,
+    /// True if the new component's tools are unknown, because it can't describe itself without grants.
+    has_unknown_tools: bool,
 }
 
 /// The answer of the person at the terminal, or of the command line.
@@ -119,7 +126,12 @@ impl Update {
                 failure.message("the changes aren't confirmed, so nothing changed", Some("pass `--yes`"))
             );
         }
-        let question = format!("Lock {}?", print::count(updates.len(), "update"));
+        let unknown = updates.iter().filter(|update| update.changes.has_unknown_tools).count();
+        let unknown = match unknown {
+            0 => String::new(),
+            number => format!(", {number} of which with unknown tools"),
+        };
+        let question = format!("Lock {}{unknown}?", print::count(updates.len(), "update"));
         Ok(if prompt::confirm(&question)? { Consent::Given } else { Consent::Refused })
     }
 
@@ -136,7 +148,7 @@ impl PluginUpdate<'_> {
     fn document(&self, plugins: &RemotePlugins) -> Value {
         let mut document = self.plugin.document(&self.after, &plugins.config, "updated");
         document["before"] = json!(self.before.map(|before| before.component.to_string()));
-        document["changes"] = json!(self.changes);
+        document["changes"] = json!(self.changes.lines);
         document
     }
 }
@@ -150,14 +162,14 @@ fn is_same(before: &LockedComponent, after: &LockedComponent) -> bool {
         && *signer == after.signer
 }
 
-/// The differences between two components, one line each.
+/// The differences between two components.
 async fn changes(
     plugin: &RemotePlugin,
     plugins: &RemotePlugins,
     before: Option<&LockedComponent>,
     after: &LockedComponent,
     fetcher: &moongate_sources::SourceFetcher,
-) -> Vec<String> {
+) -> ComponentChanges {
     let mut lines = Vec::new();
     let size = |locked: &LockedComponent| ByteSize::b(locked.size).display().iec().to_string();
     match before {
@@ -189,7 +201,7 @@ async fn changes(
         (Some(_) | None, _) => {}
     }
     if before.is_some_and(|before| before.component == after.component) {
-        return lines;
+        return ComponentChanges { lines, has_unknown_tools: false };
     }
     let file = fetcher.store().path(&after.component);
     let new = ComponentSummary::of_file(&file, plugin, &plugins.config).await;
@@ -197,16 +209,19 @@ async fn changes(
         Some(before) => {
             ComponentSummary::of_file(&fetcher.store().path(&before.component), plugin, &plugins.config).await
         }
-        None => Ok(ComponentSummary::default()),
+        None => Ok(ComponentSummary::empty()),
     };
-    match (old, new) {
-        (Ok(old), Ok(new)) => lines.extend(new.differences(&old)),
-        (Err(_), Ok(new)) => lines.extend(new.differences(&ComponentSummary::default())),
-        (_, Err(reason)) => {
-            lines.push(format!("can't be described without grants: {}", print::inline(&reason)))
+    let has_unknown_tools = match new {
+        Ok(new) => {
+            lines.extend(new.differences(&old.unwrap_or_else(|_| ComponentSummary::empty())));
+            !new.is_described()
         }
-    }
-    lines
+        Err(reason) => {
+            lines.push(format!("can't be read: {}", print::inline(&reason)));
+            true
+        }
+    };
+    ComponentChanges { lines, has_unknown_tools }
 }
 
 fn page(updates: &[PluginUpdate<'_>]) -> String {
@@ -215,7 +230,7 @@ fn page(updates: &[PluginUpdate<'_>]) -> String {
         let resolved = after.resolved.as_deref().map(|resolved| format!(" → {resolved}")).unwrap_or_default();
         let _ =
             writeln!(page, "{}: {}{resolved}", plugin.id(), print::inline(&plugin.source.reference.shown()));
-        for change in changes {
+        for change in &changes.lines {
             let _ = writeln!(page, "  {change}");
         }
     }

@@ -9,6 +9,8 @@ pub mod background;
 pub mod blocking;
 // A limit on the certificate chains of TLS peers.
 pub mod certificate_chain;
+// Edits of files that other programs read and change.
+pub mod file_edit;
 // Requests to addresses that the operator names.
 pub mod https_client;
 // A limit on log lines about events that others can cause.

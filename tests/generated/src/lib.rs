@@ -30,6 +30,10 @@ pub enum Behaviour {
     Traps,
     /// Loops forever.
     NeverEnds,
+    /// Crashes without an environment variable.
+    NeedsVariables,
+    /// Crashes with an environment variable.
+    RefusesVariables,
 }
 
 impl Behaviour {
@@ -38,6 +42,15 @@ impl Behaviour {
             Self::Answers => "",
             Self::Traps => "unreachable",
             Self::NeverEnds => "(loop $again (br $again))",
+            Self::NeedsVariables => "(if (i32.eqz (call $variables)) (then unreachable))",
+            Self::RefusesVariables => "(if (call $variables) (then unreachable))",
+        }
+    }
+
+    fn reads_variables(self) -> bool {
+        match self {
+            Self::Answers | Self::Traps | Self::NeverEnds => false,
+            Self::NeedsVariables | Self::RefusesVariables => true,
         }
     }
 }
@@ -160,8 +173,9 @@ impl Plugin {
     /// The contract isn't where this crate was built, or a tool's name can't be written as text.
     #[must_use]
     pub fn build(&self) -> Vec<u8> {
-        static CONTRACT: OnceLock<(Resolve, WorldId)> = OnceLock::new();
-        let (resolve, world) = CONTRACT.get_or_init(contract);
+        static CONTRACT: OnceLock<(Resolve, [WorldId; 2])> = OnceLock::new();
+        let (resolve, [plain, with_variables]) = CONTRACT.get_or_init(contract);
+        let world = if self.reads_variables() { with_variables } else { plain };
         let mut module = wat::parse_str(self.core()).expect("a valid module");
         embed_component_metadata(&mut module, resolve, *world, StringEncoding::UTF8)
             .expect("a world of the contract");
@@ -169,6 +183,10 @@ impl Plugin {
         let mut component = encoder.validate(true).encode().expect("a module that matches its types");
         pad(&mut component, self.padding);
         component
+    }
+
+    fn reads_variables(&self) -> bool {
+        self.describe.reads_variables() || self.list.reads_variables()
     }
 
     /// The core module.
@@ -196,12 +214,23 @@ impl Plugin {
                     (br_if $fill (local.get $left)))"
             ),
         };
+        // The list of variables is returned through memory below the data: its address, and its length.
+        let (import, variables) = if self.reads_variables() {
+            (
+                r#"(import "wasi:cli/environment@0.2.0" "get-environment" (func $get (param i32)))"#,
+                "(func $variables (result i32) (call $get (i32.const 512)) (i32.load (i32.const 516)))",
+            )
+        } else {
+            ("", "")
+        };
         let mut text = format!(
             r#"(module
+            {import}
             (memory (export "memory") 4)
             (table $t 1 funcref)
             (global $free (mut i32) (i32.const 131072))
             {data}
+            {variables}
             ;; Room is only ever taken: an instance lives for one call.
             (func (export "cabi_realloc") (param i32 i32) (param $align i32) (param $size i32) (result i32)
                 (local $at i32)
@@ -271,15 +300,20 @@ impl Plugin {
     }
 }
 
-/// The contract, and a world with the exports of these plugins.
-fn contract() -> (Resolve, WorldId) {
-    const WORLD: &str = "package moongate:generated; world generated {
-        export moongate:plugin/lifecycle@0.1.0; export moongate:plugin/tools@0.1.0; }";
+/// The contract, and two worlds with the exports of these plugins: without imports, and with environment variables.
+fn contract() -> (Resolve, [WorldId; 2]) {
+    const VARIABLES: &str = "package wasi:cli@0.2.0; interface environment {
+        get-environment: func() -> list<tuple<string, string>>; }";
+    const WORLDS: &str = "package moongate:generated;
+        world plain { export moongate:plugin/lifecycle@0.1.0; export moongate:plugin/tools@0.1.0; }
+        world with-variables { include plain; import wasi:cli/environment@0.2.0; }";
     let mut resolve = Resolve::default();
     resolve.push_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit")).expect("the contract's files");
-    let package = resolve.push_str("generated.wit", WORLD).expect("a valid world");
-    let world = resolve.select_world(&[package], None).expect("a single world");
-    (resolve, world)
+    resolve.push_str("environment.wit", VARIABLES).expect("a valid interface");
+    let package = resolve.push_str("generated.wit", WORLDS).expect("valid worlds");
+    let world = |name| resolve.select_world(&[package], Some(name)).expect("one of the two");
+    let worlds = [world("plain"), world("with-variables")];
+    (resolve, worlds)
 }
 
 /// About a kilobyte of code, different for each number and version.

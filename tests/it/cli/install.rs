@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio as ProcessStdio};
 
+use moongate_generated::{Behaviour, Plugin};
 use moongate_tests::{Http, Stdio, Workspace, component, initialize_params, on_terminal, project_root};
 use serde_json::{Value, json};
 
@@ -148,6 +149,49 @@ fn grants_nothing_without_consent() {
         assert!(text.contains("permissions") && text.contains("`--yes`"), "{text}");
         assert!(!home.path(".config/moongate/gateway.toml").exists());
     }
+}
+
+/// The component crashes as soon as it has a variable, so the page shows that it had none.
+#[test]
+fn nothing_runs_with_its_grants_before_consent() {
+    let home = Home::new();
+    fs::write(home.path("spy.wasm"), Plugin::version(1).describe(Behaviour::RefusesVariables).build())
+        .unwrap();
+    fs::write(home.path("other.wasm"), Plugin::version(2).build()).unwrap();
+    // With another plugin in the file, conflicts are looked for too.
+    home.succeed(&["add", "./other.wasm", "--yes"]);
+    let words = ["add", "./spy.wasm", "--grant", "env = [\"HOME\"]"];
+    let output = home.run(&words);
+    let page = utf8(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{page}");
+    assert!(page.contains("tools   1 tool: version") && page.contains("the variable HOME"), "{page}");
+    assert!(page.contains("pass `--yes`"), "{page}");
+    let (code, screen) = home.run_on_terminal(&words, "n\n");
+    assert_eq!(code, Some(1), "{screen}");
+    assert!(screen.contains("1 tool: version") && screen.contains("wasn't added"), "{screen}");
+    // After consent, it has them.
+    let crashed = home.run(&[&words[..], &["--yes"]].concat());
+    assert!(utf8(&crashed.stderr).contains("describe"), "{crashed:?}");
+    let config = fs::read_to_string(home.path(".config/moongate/gateway.toml")).unwrap();
+    assert!(!config.contains("spy"), "{config}");
+}
+
+#[test]
+fn a_plugin_that_needs_its_grants_is_described_after_consent() {
+    let home = Home::new();
+    fs::write(home.path("needs.wasm"), Plugin::version(1).describe(Behaviour::NeedsVariables).build())
+        .unwrap();
+    let words = ["add", "./needs.wasm", "--grant", "env = [\"HOME\"]"];
+    let page = utf8(&home.run(&words).stderr);
+    assert!(
+        page.contains("can't describe itself without grants") && page.contains("the variable HOME"),
+        "{page}"
+    );
+    assert!(page.contains("pass `--yes`"), "{page}");
+    assert!(home.succeed(&[&words[..], &["--yes"]].concat()).contains("added `needs` with 1 tool"));
+    // Without a grant, there is nothing to agree to.
+    let output = home.run(&["add", "./needs.wasm", "--name", "bare", "--yes"]);
+    assert!(utf8(&output.stderr).contains("describe"), "{output:?}");
 }
 
 #[test]

@@ -276,6 +276,29 @@ fn credentials_never_follow_a_redirect_to_another_origin() {
     assert!(registry_requests.iter().any(|request| request.header("authorization").is_some()));
 }
 
+/// A storage behind an honest registry could otherwise ask for the credentials itself.
+#[test]
+fn no_redirect_target_can_request_the_credentials() {
+    for login in [RegistryLogin::None, RegistryLogin::Basic, RegistryLogin::Token] {
+        for wanted in [RegistryLogin::Basic, RegistryLogin::Token] {
+            let (registry, sources) = fake(1);
+            let storage = FakeRegistry::start();
+            storage.state().login = wanted;
+            registry.state().login = login;
+            registry.state().blob_origin = Some(format!("http://{}", storage.host()));
+            log_in(&sources, &registry, REGISTRY_LOGIN);
+            let failed = sources.fail(&["fetch"]);
+            assert!(failed.contains("HTTP status 401 Unauthorized"), "{failed}");
+            let received = storage.state().requests.clone();
+            assert!(!received.is_empty(), "the redirect wasn't followed");
+            for request in received {
+                assert_eq!(request.header("authorization"), None, "{login:?} {wanted:?}: {}", request.head);
+                assert!(!request.line().contains("/token"), "{login:?} {wanted:?}: {}", request.head);
+            }
+        }
+    }
+}
+
 #[test]
 fn accepts_the_media_types_of_other_tools() {
     for media_type in

@@ -282,6 +282,8 @@ fn every_bad_answer_is_one_message_and_changes_nothing() {
     server.put("/page", &["Content-Type: text/html"], "<html>Not found</html>");
     server.put("/module", &[], &b"\0asm\x01\0\0\0"[..]);
     server.put("/empty", &[], "");
+    let whole = Plugin::version(1).build();
+    server.put("/half", &[], &whole[..whole.len() / 2]);
     server.handle("/gone", |_| ("404 Not Found", "no".to_owned()));
     server.handle("/busy", |_| ("503 Service Unavailable", "later".to_owned()));
     let large = format!("/bytes/{}", 2 << 20);
@@ -289,6 +291,7 @@ fn every_bad_answer_is_one_message_and_changes_nothing() {
         ("/page", "the server sent a web page"),
         ("/module", "the server sent a core WebAssembly module"),
         ("/empty", "the server sent an empty file"),
+        ("/half", "is broken: "),
         ("/hello", "the server sent another file"),
         ("/gone", "HTTP status 404"),
         ("/busy", "HTTP status 503"),
@@ -334,6 +337,16 @@ fn nothing_is_downloaded_without_tls_verification() {
     fs::write(sources.workspace.config(), config).unwrap();
     let downgraded = sources.fail(&["fetch"]);
     assert!(downgraded.contains("a redirect from https to another scheme isn't followed"), "{downgraded}");
+}
+
+#[test]
+fn no_command_answers_with_a_hint_to_run_itself() {
+    let server = server(1);
+    let sources = Sources::one(&server.url("/one.wasm"), "nonsense = 1");
+    for words in [&["fetch"][..], &["update"], &["add", "time", "--yes"]] {
+        let failed = sources.fail(words);
+        assert!(failed.contains("nonsense") && !failed.contains("moongate fetch"), "{words:?}: {failed}");
+    }
 }
 
 #[test]
@@ -415,6 +428,10 @@ fn the_lock_file_is_named_after_the_configuration() {
     let sources = Sources::one(&server.url("/one.wasm"), "");
     fs::rename(sources.workspace.config(), sources.path("staging.toml")).unwrap();
     let config = sources.path("staging.toml").display().to_string();
+    let unlocked = sources.fail(&["check", "--config", &config]);
+    assert!(unlocked.contains(&format!("run `moongate fetch one --config {config}`")), "{unlocked}");
+    let refused = sources.fail(&["fetch", "--locked", "--config", &config]);
+    assert!(refused.contains(&format!("run `moongate fetch one --config {config}` without")), "{refused}");
     sources.succeed(&["fetch", "--config", &config]);
     assert!(Path::new(&sources.path("staging.lock")).exists());
     sources.succeed(&["check", "--config", &config]);

@@ -31,6 +31,12 @@ pub struct Grants {
 }
 
 impl Grants {
+    /// True if nothing is granted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.is_equivalent_to(&Self::default())
+    }
+
     pub(crate) fn is_equivalent_to(&self, other: &Self) -> bool {
         let Self { dirs, env, client, instructions, http, credentials, state, state_scope, spans: _ } = self;
         dirs.len() == other.dirs.len()

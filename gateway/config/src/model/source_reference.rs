@@ -139,7 +139,7 @@ impl SourceReference {
         if text.len() > MAX_ADDRESS_BYTES {
             return Err(SourceReferenceError::TooLong);
         }
-        match scheme {
+        match scheme.to_ascii_lowercase().as_str() {
             "oci" => OciReference::parse(rest).map(Self::Oci).map(Some),
             "https" | "http" => parse_web_address(text, plain_http).map(Self::Web).map(Some),
             _ => Err(SourceReferenceError::Scheme(scheme.to_owned())),

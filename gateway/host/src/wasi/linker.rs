@@ -181,24 +181,13 @@ pub(crate) fn check(engine: &Engine, component: &Component) -> Result<Imports, L
     Ok(Imports { watches_cancel, interfaces })
 }
 
-/// The need for a grant, determined from an imported interface. For some interfaces it depends on their functions,
-/// because standard libraries import more of them than they use.
+/// The need for a grant, determined from an imported interface and its functions.
 fn need_of(engine: &Engine, name: &str, instance: &ComponentInstance) -> Option<GuestCapability> {
-    let interface = name.split_once('@').map_or(name, |(interface, _)| interface);
-    let imports = |wanted: &str| {
+    GuestCapability::of_import(name, |wanted| {
         let mut functions = instance.exports(engine);
         functions
             .any(|(function, item)| matches!(item.ty, ComponentItem::ComponentFunc(_)) && function == wanted)
-    };
-    match interface {
-        "wasi:filesystem/types" => imports("[method]descriptor.open-at").then_some(GuestCapability::Files),
-        "wasi:http/outgoing-handler" => imports("handle").then_some(GuestCapability::Http),
-        "wasi:keyvalue/store" | "wasi:keyvalue/atomics" => Some(GuestCapability::State),
-        "wasi:cli/environment" => imports("get-environment").then_some(GuestCapability::Variables),
-        "wasi:config/store" => Some(GuestCapability::Settings),
-        "moongate:plugin/request" => imports("answer").then_some(GuestCapability::Client),
-        _ => None,
-    }
+    })
 }
 
 /// The interface and the version in a name of the contract's package.

@@ -41,6 +41,21 @@ impl GuestCapability {
     pub const ALL: [Self; 6] =
         [Self::Files, Self::Http, Self::State, Self::Variables, Self::Settings, Self::Client];
 
+    /// The capability that an imported interface needs, with or without its version. For some interfaces it depends on
+    /// their functions, because standard libraries import more of them than they use.
+    pub fn of_import(name: &str, imports_function: impl Fn(&str) -> bool) -> Option<Self> {
+        let interface = name.split_once('@').map_or(name, |(interface, _)| interface);
+        match interface {
+            "wasi:filesystem/types" => imports_function("[method]descriptor.open-at").then_some(Self::Files),
+            "wasi:http/outgoing-handler" => imports_function("handle").then_some(Self::Http),
+            "wasi:keyvalue/store" | "wasi:keyvalue/atomics" => Some(Self::State),
+            "wasi:cli/environment" => imports_function("get-environment").then_some(Self::Variables),
+            "wasi:config/store" => Some(Self::Settings),
+            "moongate:plugin/request" => imports_function("answer").then_some(Self::Client),
+            _ => None,
+        }
+    }
+
     /// The key of `gateway.toml` that grants it: in the plugin's `allow` table, except for `config`.
     #[must_use]
     pub fn config_key(self) -> &'static str {

@@ -53,6 +53,16 @@ fn finds_the_most_specific_credentials_of_the_first_file() {
 }
 
 #[test]
+fn finds_the_file_of_a_user_without_a_runtime_directory() {
+    let home = |name: &str| (name == "HOME").then(|| PathBuf::from("/home/ann"));
+    let own = format!("/run/containers/{}/auth.json", rustix::process::getuid());
+    let expected = [own.as_str(), "/home/ann/.config/containers/auth.json", "/home/ann/.docker/config.json"];
+    assert_eq!(paths(home), expected.map(PathBuf::from));
+    let runtime = |name: &str| (name == "XDG_RUNTIME_DIR").then(|| PathBuf::from("/run/user/1"));
+    assert_eq!(paths(runtime), [PathBuf::from("/run/user/1/containers/auth.json")]);
+}
+
+#[test]
 fn a_broken_file_is_an_error_that_shows_no_password() {
     let place = tempfile::tempdir().unwrap();
     fs::write(place.path().join("config.json"), "{\"auths\": {\"ghcr.io\": \"hunter2").unwrap();

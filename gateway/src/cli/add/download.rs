@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use moongate_config::{Config, LockedComponent, PluginConfig};
 use moongate_model::names::PluginId;
-use moongate_sources::{ComponentStore, SourceFetcher, update_lock};
+use moongate_sources::{ComponentStore, SourceFetcher, edit_lock};
+use moongate_system::file_edit::FileEdit;
 
 use crate::cli::error::CommandError;
-use crate::cli::file_write;
 use crate::cli::remote_plugins::{RemotePlugin, settings, source_error};
 
 /// A downloaded component that isn't in the lock file yet.
@@ -46,28 +46,10 @@ impl Download {
     ///
     /// # Errors
     /// The lock file can't be written.
-    pub(super) fn lock(self, config_lock: &std::path::Path, id: &PluginId) -> Result<(), CommandError> {
-        file_write::create_directory_of(config_lock).map_err(|error| {
-            CommandError::from(
-                anyhow::Error::new(error).context("can't create the directory of the lock file"),
-            )
-        })?;
-        let written = update_lock(config_lock, |lock| {
+    pub(super) fn lock(self, lock_file: &FileEdit, id: &PluginId) -> Result<(), CommandError> {
+        let written = edit_lock(lock_file, |lock| {
             lock.plugins.insert(id.clone(), self.locked);
         });
         written.map(drop).map_err(source_error)
     }
-}
-
-/// Removes the entry of a plugin from the lock file, if there is one.
-///
-/// # Errors
-/// The lock file can't be written.
-pub(in crate::cli) fn unlock(config: &Config, id: &str) -> Result<(), CommandError> {
-    if !config.sources.lock_file.exists() {
-        return Ok(());
-    }
-    let written =
-        update_lock(&config.sources.lock_file, |lock| lock.plugins.retain(|name, _| name.as_str() != id));
-    written.map(drop).map_err(source_error)
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use moongate_config::{Config, Diagnostic, PluginConfig, Requested};
+use moongate_model::manifest::Interfaces;
 use moongate_model::names::PluginId;
-use moongate_protocol::catalog::CatalogPlugin;
 
 use crate::cli::ExitKind;
 use crate::cli::error::CommandError;
@@ -15,11 +15,10 @@ use crate::supervisor::{Supervisor, SupervisorOptions};
 /// # Errors
 /// None of the plugin's imports needs one of the grants.
 pub(super) fn require_usable_grants(
-    loaded: &CatalogPlugin,
+    interfaces: &Interfaces,
     plugin: &PluginConfig,
     typed: &[&str],
 ) -> Result<(), CommandError> {
-    let Some(interfaces) = loaded.plugin().interfaces() else { return Ok(()) };
     let unusable = plugin
         .compare_with_imports(interfaces)
         .into_iter()

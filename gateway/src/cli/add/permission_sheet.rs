@@ -7,8 +7,8 @@ use moongate_config::{
     ClientFeature, Credential, DirMode, HttpGrant, NeedMatch, PluginConfig, Requested, StateGrant, StateScope,
 };
 use moongate_model::manifest::{GuestCapability, Manifest};
-use moongate_protocol::catalog::CatalogPlugin;
 
+use super::preview::PluginPreview;
 use crate::cli::print::{count, inline, name_and_version, summary};
 
 /// The word for a permission that isn't granted.
@@ -19,34 +19,46 @@ const MAX_NAMED_TOOLS: usize = 8;
 
 /// The page for a plugin with this configuration. `source` is the origin of its component, for people, and `state` is the directory of plugins' state.
 pub(super) fn page(
-    loaded: &CatalogPlugin,
+    preview: &PluginPreview,
     config: &PluginConfig,
     source: &str,
     state: Option<&Path>,
 ) -> String {
-    let Manifest { info, tools, .. } = loaded.plugin().manifest();
-    let interfaces = loaded.plugin().interfaces().cloned().unwrap_or_default();
-    let matches = config.compare_with_imports(&interfaces);
-    let about = info.description.as_deref().map(summary).unwrap_or_default();
-    let name = inline(&name_and_version(info));
-    let mut page = if about.is_empty() { format!("{name}\n") } else { format!("{name}: {about}\n") };
-    let named: Vec<String> =
-        tools.iter().take(MAX_NAMED_TOOLS).map(|tool| inline(tool.name.as_str())).collect();
-    let more = if tools.len() > MAX_NAMED_TOOLS { ", …" } else { "" };
-    let mut rows = vec![
-        ("source", inline(source)),
-        ("digest", loaded.plugin().digest().to_string()),
-        ("tools", format!("{}: {}{more}", count(tools.len(), "tool"), named.join(", "))),
-    ];
+    let PluginPreview { digest, interfaces, manifest } = preview;
+    let matches = config.compare_with_imports(interfaces);
+    let (mut page, tools) = match manifest {
+        Ok(manifest) => (format!("{}\n", heading(manifest)), named_tools(manifest)),
+        Err(reason) => (
+            format!("{}\n", config.id),
+            format!("unknown, because it can't describe itself without grants: {}", inline(reason)),
+        ),
+    };
+    let mut rows = vec![("source", inline(source)), ("digest", digest.to_string()), ("tools", tools)];
     write_rows(&mut page, "", &rows);
     rows = permissions(config, &matches, state);
-    let has_instructions = info.instructions.as_deref().is_some_and(|text| !text.trim().is_empty());
-    if has_instructions || config.allow.instructions {
+    let instructions = manifest.as_ref().ok().and_then(|manifest| manifest.info.instructions.as_deref());
+    if instructions.is_some_and(|text| !text.trim().is_empty()) || config.allow.instructions {
         let granted = if config.allow.instructions { "the model, on how to use its tools" } else { NOTHING };
         rows.push(("advises", granted.to_owned()));
     }
     write_rows(&mut page, "permissions\n", &rows);
     page
+}
+
+/// Name and version, and the first sentence of the description.
+fn heading(Manifest { info, .. }: &Manifest) -> String {
+    let name = inline(&name_and_version(info));
+    match info.description.as_deref().map(summary).unwrap_or_default() {
+        about if about.is_empty() => name,
+        about => format!("{name}: {about}"),
+    }
+}
+
+fn named_tools(Manifest { tools, .. }: &Manifest) -> String {
+    let named: Vec<String> =
+        tools.iter().take(MAX_NAMED_TOOLS).map(|tool| inline(tool.name.as_str())).collect();
+    let more = if tools.len() > MAX_NAMED_TOOLS { ", …" } else { "" };
+    format!("{}: {}{more}", count(tools.len(), "tool"), named.join(", "))
 }
 
 fn write_rows(page: &mut String, title: &str, rows: &[(&str, String)]) {

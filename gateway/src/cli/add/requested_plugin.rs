@@ -33,6 +33,10 @@ impl RequestedPlugin {
         }
         let name = text.strip_prefix(BUILTIN_PREFIX);
         let is_file = name.is_none() && (text.contains(['/', '\\']) || text.ends_with(".wasm"));
+        if is_file && is_registry_path(text) && !Path::new(text).exists() {
+            let hint = format!("for an artifact in a registry, write `oci://{text}`");
+            return Err(usage(&format!("the component `{text}` doesn't exist"), &hint));
+        }
         if is_file {
             return Ok(Self::File(text.into()));
         }
@@ -65,6 +69,13 @@ impl RequestedPlugin {
             CommandError::new(ExitKind::Usage).message(&message, Some(hint))
         })
     }
+}
+
+/// Reports whether a path looks like a reference into a registry, such as `ghcr.io/acme/time:1`.
+fn is_registry_path(text: &str) -> bool {
+    let Some((host, name)) = text.split_once('/') else { return false };
+    let is_host = !host.starts_with('.') && host.contains(['.', ':']) || host == "localhost";
+    is_host && name.contains([':', '@'])
 }
 
 /// The last name in an address, without tag, digest, query and file extension.

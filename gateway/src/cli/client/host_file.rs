@@ -6,20 +6,24 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use moongate_config::{append_block, contains_table, remove_table};
+use moongate_system::file_edit::{FileEdit, copy_file};
 use serde_json::{Value, json};
 
 use super::McpHost;
 use super::jsonc::{JsonEditError, member, set_member};
 use super::snippet::{ServerEntry, VSCODE_TOKEN_INPUT};
+use crate::cli::ExitKind;
 use crate::cli::configuration::user_config_directory;
 use crate::cli::error::CommandError;
-use crate::cli::{ExitKind, file_write};
 
 /// The ending of the copy of a file before it is changed.
 const BACKUP_SUFFIX: &str = ".moongate-backup";
 
 /// The members of a server's object that `client` sets. Others belong to the user.
 const OWN_MEMBERS: [&str; 5] = ["type", "command", "args", "url", "headers"];
+
+/// The keys of a server's table in Codex's file that `client` sets. Others belong to the user.
+const OWN_TOML_KEYS: [&str; 4] = ["command", "args", "url", "bearer_token_env_var"];
 
 /// The effect of writing to a host's file.
 #[derive(Debug, PartialEq, Eq)]
@@ -91,7 +95,7 @@ impl McpHost {
     }
 }
 
-/// The text of Codex's file with the gateway. An earlier table of the same name is replaced.
+/// The text of Codex's file with the gateway. In an earlier table of the same name, the user's keys stay.
 fn with_toml_server(text: &str, entry: &ServerEntry) -> Result<String, String> {
     let path = ["mcp_servers", entry.name.as_str()];
     let block = McpHost::Codex.snippet(entry).map(|snippet| snippet.text).unwrap_or_default();
@@ -99,8 +103,36 @@ fn with_toml_server(text: &str, entry: &ServerEntry) -> Result<String, String> {
     if is_there && text.replace("\r\n", "\n").contains(&block) {
         return Ok(text.to_owned());
     }
+    if is_there && let Some(updated) = with_own_keys(text, &path, &block)? {
+        return Ok(updated);
+    }
     let without = remove_table(text, &path).map_err(|error| error.to_string())?;
     Ok(append_block(without.as_deref().unwrap_or(text), &block))
+}
+
+/// The text with new values of the keys that belong to the gateway, in a table with a header of its own. The user's keys
+/// and subtables, such as `env`, stay. `None` if there is no such header.
+fn with_own_keys(text: &str, path: &[&str], block: &str) -> Result<Option<String>, String> {
+    let Some((header, keys)) = block.split_once('\n') else { return Ok(None) };
+    if !text.lines().any(|line| line.trim() == header) {
+        return Ok(None);
+    }
+    let mut edited = text.to_owned();
+    for key in OWN_TOML_KEYS {
+        let removed = remove_table(&edited, &[path, &[key]].concat()).map_err(|error| error.to_string())?;
+        edited = removed.unwrap_or(edited);
+    }
+    let line_end = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    let mut updated = String::new();
+    for line in edited.split_inclusive('\n') {
+        updated.push_str(line);
+        if line.trim() == header {
+            let is_last = !line.ends_with('\n');
+            updated.push_str(if is_last { line_end } else { "" });
+            keys.lines().for_each(|key| updated.extend([key, line_end]));
+        }
+    }
+    Ok(Some(updated))
 }
 
 /// The directory in which desktop programs keep their settings.
@@ -126,11 +158,9 @@ pub(super) fn write_entry(
     let shown = file.display();
     let failed =
         |message: String, hint: Option<&str>| CommandError::new(ExitKind::Failure).message(&message, hint);
-    let before = match fs::read_to_string(file) {
-        Ok(text) => Some(text),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(failed(format!("can't read `{shown}`: {error}"), None)),
-    };
+    let unwritable = |error: io::Error| failed(format!("can't write `{shown}`: {error}"), None);
+    let mut edit = FileEdit::start(file).map_err(unwritable)?;
+    let before = edit.read().map_err(|error| failed(format!("can't read `{shown}`: {error}"), None))?;
     let after = host.edited(before.as_deref().unwrap_or_default(), entry).map_err(|reason| {
         let hint = "without `--write`, the command prints what to add; add it with an editor";
         failed(format!("can't add the gateway to `{shown}`: {reason}"), Some(hint))
@@ -138,17 +168,13 @@ pub(super) fn write_entry(
     if before.as_ref() == Some(&after) {
         return Ok(HostFileChange::Unchanged);
     }
-    let written = |path: &Path, text: &str| {
-        file_write::replace(path, text)
-            .map_err(|error| failed(format!("can't write `{}`: {error}", path.display()), None))
-    };
     if before.is_none() {
-        written(file, &after)?;
+        edit.replace(&after).map_err(unwritable)?;
         return Ok(HostFileChange::Created);
     }
     let backup =
         back_up(file).map_err(|error| failed(format!("can't write a backup of `{shown}`: {error}"), None))?;
-    written(file, &after)?;
+    edit.replace(&after).map_err(unwritable)?;
     Ok(HostFileChange::Updated { backup })
 }
 
@@ -161,7 +187,7 @@ fn back_up(file: &Path) -> io::Result<PathBuf> {
         let backup = backup_path(file, number);
         match fs::symlink_metadata(&backup) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                fs::copy(file, &backup)?;
+                copy_file(file, &backup)?;
                 return Ok(backup);
             }
             Err(error) => return Err(error),

@@ -34,6 +34,16 @@ impl<'a> PathOrigin<'a> {
         }
     }
 
+    /// The command that resolves the component's address again. `None` if it doesn't come from an address.
+    fn update(self) -> Option<String> {
+        match self {
+            Self::Config(config) if config.remote.is_some() => {
+                Some(format!("run `moongate update {}`, which downloads its current version", config.id))
+            }
+            Self::Config(_) | Self::CommandLine => None,
+        }
+    }
+
     /// The name of the place.
     fn path_name(self) -> &'static str {
         match self {
@@ -107,7 +117,12 @@ impl LoadError {
                 Self::DigestMismatch { .. } | Self::Read { why: ReadFailure::NotFound { .. }, .. }
             )
         {
-            return Some(format!("{fetch}, which downloads it again"));
+            return Some(format!(
+                "{fetch}, which downloads it again, as the gateway's user and with its MOONGATE_CACHE_DIR"
+            ));
+        }
+        if let (Self::InvalidComponent { .. }, Some(update)) = (self, named.update()) {
+            return Some(update);
         }
         Some(match self {
             Self::Read { path, why } => return read_hint(path, why, named),

@@ -111,6 +111,13 @@ fn updates_its_own_entry_and_keeps_the_members_of_others() {
     let after = McpHost::Codex.edited(before, &stdio()).unwrap();
     assert!(!after.contains("old") && after.contains("command = \"b\""), "{after}");
     assert_eq!(McpHost::Codex.edited(&after, &stdio()).unwrap(), after);
+    let before = "[mcp_servers.moongate]\nurl = \"http://old/mcp\"\n# Slow.\nstartup_timeout_sec = 20\n\n\
+                  [mcp_servers.moongate.env]\nKEY = \"1\"\n";
+    let after = McpHost::Codex.edited(before, &stdio()).unwrap();
+    let rest = "# Slow.\nstartup_timeout_sec = 20\n\n[mcp_servers.moongate.env]\nKEY = \"1\"\n";
+    assert!(after.starts_with("[mcp_servers.moongate]\ncommand = ") && after.ends_with(rest), "{after}");
+    assert!(!after.contains("old"), "{after}");
+    assert_eq!(McpHost::Codex.edited(&after, &stdio()).unwrap(), after);
 }
 
 #[test]
