@@ -32,7 +32,7 @@ use crate::transport::http::auth::{RequestAuthenticator, RequestCaller, TokenVal
 use crate::transport::http::body::{self, AcceptedTypes, MessageBody, ResponseFormat};
 use crate::transport::http::caller_load::CallerLoad;
 use crate::transport::http::connections::ConnectionHandle;
-use crate::transport::http::failed_tokens::{FAILURE_DELAY, FailedTokens};
+use crate::transport::http::failed_tokens::FailedTokens;
 use crate::transport::http::forwarded::TrustedProxies;
 use crate::transport::http::health_probes::EndpointHealth;
 use crate::transport::http::listener::ListenerPurpose;
@@ -152,10 +152,7 @@ impl Endpoint {
         error: Vec<u8>,
         tap: &Tap,
     ) -> Response {
-        self.metrics.request_refused(ListenerPurpose::Mcp.as_str(), rejection.reason());
-        if !is_metadata_probe(head, rejection) {
-            self.refusals.record(self.address(head), rejection);
-        }
+        self.count_refusal(head, rejection);
         tap.refused(rejection.status().as_u16(), &error);
         let mut response = rejection.respond(error);
         if let Some(challenge) = self.authenticator.challenge(rejection) {
@@ -164,12 +161,31 @@ impl Endpoint {
         response
     }
 
+    /// Counts and logs a rejected request.
+    fn count_refusal(&self, head: &request::Parts, rejection: Rejection) {
+        self.metrics.request_refused(ListenerPurpose::Mcp.as_str(), rejection.reason());
+        if !is_metadata_probe(head, rejection) {
+            self.refusals.record(self.address(head), rejection);
+        }
+    }
+
     /// The caller: its token or its address. From now on, the connection counts for it.
     pub(super) async fn caller(&self, head: &request::Parts) -> Result<RequestCaller, Rejection> {
         let address = self.address(head);
         let identity = head.extensions.get();
-        if self.failed_tokens.is_exceeded(address) && self.authenticator.is_unknown(&head.headers) {
-            // Verifying a signature takes up to a millisecond. Others at this address can have valid tokens.
+        let delayed = match self.authenticator.token(&head.headers) {
+            Some(token) => {
+                let abandoned = || {
+                    let rejection = Rejection::TooManyFailedTokens(Duration::ZERO);
+                    self.server.authentication_failed(address, rejection.reason());
+                    self.count_refusal(head, rejection);
+                };
+                self.failed_tokens.delay_check(address, token, abandoned).await
+            }
+            None => None,
+        };
+        if delayed.is_some() && self.authenticator.is_unknown(&head.headers) {
+            // Verifying a signature takes up to a millisecond.
             let peer = Caller::from_address(address);
             move_to_background(WorkOwner { plugin: None, caller: Some(&peer) }).await;
         }
@@ -180,10 +196,12 @@ impl Endpoint {
         if let Err(Rejection::InvalidToken(problem)) = authenticated
             && let Some(wait) = self.failed_tokens.record(address, problem)
         {
-            tokio::time::sleep(FAILURE_DELAY).await;
             return Err(Rejection::TooManyFailedTokens(wait));
         }
         let Authenticated { principal, valid_for, revocation } = authenticated?;
+        if let Some(token) = delayed {
+            self.failed_tokens.accept(token);
+        }
         let expires_at = valid_for.and_then(|rest| Instant::now().checked_add(rest));
         let caller = Caller::new(&principal, address);
         if let Some(handle) = head.extensions.get::<ConnectionHandle>() {

@@ -1,7 +1,9 @@
 //! Requests with a token that isn't accepted: a peer that guesses is slowed down, and has to wait.
 //!
-//! A valid token is always accepted, because others can use the same address.
+//! A valid token is always accepted, because others can use the same address. But while a peer has to wait, a token that
+//! it hasn't used lately is checked only after a delay: a client that doesn't wait for the answer learns nothing.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -9,6 +11,7 @@ use std::time::Duration;
 use moongate_auth::TokenProblem;
 use moongate_model::call_rate::CallRate;
 use moongate_model::caller::Caller;
+use moongate_model::names::Digest;
 use moongate_system::rate_table::RateTable;
 use tokio::time::Instant;
 
@@ -16,29 +19,72 @@ use tokio::time::Instant;
 /// times.
 const FAILURE_RATE: &str = "10/min";
 
-/// The delay of the answer to each further one.
-pub(crate) const FAILURE_DELAY: Duration = Duration::from_secs(1);
+/// The delay before each further one is checked.
+const FAILURE_DELAY: Duration = Duration::from_secs(1);
 
 /// The maximum number of peers that are remembered.
 const MAX_PEERS: usize = 1024;
+
+/// The time for which a token that a guessing peer used is checked without a delay.
+const ACCEPTED_TIME: Duration = Duration::from_secs(600);
+
+/// The maximum number of such tokens. Only valid ones are kept.
+const MAX_ACCEPTED_TOKENS: usize = 4096;
 
 /// Counts refused tokens by peer. A peer is an address, or a /64 network of IPv6.
 #[derive(Debug)]
 pub(crate) struct FailedTokens {
     rate: CallRate,
     peers: Mutex<RateTable<Caller>>,
+    accepted: Mutex<HashMap<(Caller, Digest), Instant>>,
 }
+
+/// A token whose check was delayed.
+#[derive(Debug)]
+pub(crate) struct DelayedToken(Caller, Digest);
 
 impl Default for FailedTokens {
     fn default() -> Self {
         let rate = CallRate::parse(FAILURE_RATE).expect("a valid rate");
-        Self { rate, peers: Mutex::new(RateTable::new(MAX_PEERS)) }
+        Self { rate, peers: Mutex::new(RateTable::new(MAX_PEERS)), accepted: Mutex::default() }
     }
 }
 
 impl FailedTokens {
+    /// Waits before a token is checked, if there were too many refused ones from its peer. If the client disconnects
+    /// while it waits, `abandoned` is called.
+    pub(crate) async fn delay_check(
+        &self,
+        address: IpAddr,
+        token: &[u8],
+        abandoned: impl FnOnce(),
+    ) -> Option<DelayedToken> {
+        if !self.is_exceeded(address) {
+            return None;
+        }
+        let token = (Caller::from_address(address), Digest::of(token));
+        let accepted = self.accepted.lock().unwrap_or_else(PoisonError::into_inner).get(&token).copied();
+        if accepted.is_some_and(|at| at.elapsed() < ACCEPTED_TIME) {
+            return None;
+        }
+        let mut abandoned = AbandonedCheck(Some(abandoned));
+        tokio::time::sleep(FAILURE_DELAY).await;
+        abandoned.0 = None;
+        let (peer, digest) = token;
+        Some(DelayedToken(peer, digest))
+    }
+
+    /// Keeps a token that was valid, so that its check isn't delayed again.
+    pub(crate) fn accept(&self, DelayedToken(peer, digest): DelayedToken) {
+        let mut accepted = self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
+        if accepted.len() >= MAX_ACCEPTED_TOKENS {
+            accepted.clear();
+        }
+        accepted.insert((peer, digest), Instant::now());
+    }
+
     /// Reports whether there were too many refused tokens.
-    pub(crate) fn is_exceeded(&self, address: IpAddr) -> bool {
+    fn is_exceeded(&self, address: IpAddr) -> bool {
         let peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
         peers.wait(Instant::now(), &Caller::from_address(address), self.rate).is_some()
     }
@@ -68,8 +114,23 @@ impl FailedTokens {
     }
 }
 
+/// Calls its function when it is dropped, unless that was removed.
+struct AbandonedCheck<F: FnOnce()>(Option<F>);
+
+impl<F: FnOnce()> Drop for AbandonedCheck<F> {
+    fn drop(&mut self) {
+        if let Some(abandoned) = self.0.take() {
+            abandoned();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
+    use futures_util::FutureExt as _;
+
     use super::*;
 
     fn address(number: u32) -> IpAddr {
@@ -100,5 +161,25 @@ mod tests {
         assert_eq!(waits(address(1), 2).len(), 1);
         tokio::time::advance(Duration::from_secs(60)).await;
         assert!(waits(address(1), 10).is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn guesses_are_checked_late_and_count_if_nobody_waits() {
+        let failed = FailedTokens::default();
+        let count = Cell::new(0);
+        let abandoned = || count.set(count.get() + 1);
+        let begun = Instant::now();
+        assert!(failed.delay_check(address(1), b"valid", abandoned).await.is_none(), "nobody has guessed");
+        (0..10).for_each(|_| assert!(failed.record(address(1), TokenProblem::Unknown).is_none()));
+        assert!(failed.delay_check(address(2), b"valid", abandoned).await.is_none(), "another peer");
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+        assert!(failed.delay_check(address(1), b"valid", abandoned).now_or_never().is_none());
+        assert_eq!(count.get(), 1, "the client didn't wait");
+        let delayed = failed.delay_check(address(1), b"valid", abandoned).await.unwrap();
+        assert_eq!((begun.elapsed(), count.get()), (FAILURE_DELAY, 1));
+        failed.accept(delayed);
+        assert!(failed.delay_check(address(1), b"valid", abandoned).await.is_none(), "it was valid");
+        assert!(failed.delay_check(address(1), b"other", abandoned).await.is_some());
+        assert_eq!((begun.elapsed(), count.get()), (2 * FAILURE_DELAY, 1));
     }
 }
