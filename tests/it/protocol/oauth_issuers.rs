@@ -196,6 +196,23 @@ fn opaque_tokens_are_introspected_and_kept_for_a_minute() {
     }
 }
 
+/// Otherwise, anyone could let the gateway send requests to the issuer.
+#[test]
+fn inactive_tokens_count_as_guesses_and_are_asked_about_once() {
+    let issuer = AuthorizationServer::start(&[&SigningKey::p256("k")]);
+    let introspection = "introspection = { client_id = \"gate\", client_secret = { file = \"secret\" } }";
+    let workspace = workspace(&issuer.issuer(), "", introspection);
+    workspace.write("secret", "a-client-secret");
+    let http = Http::start(&workspace);
+    assert_eq!([(); 3].map(|()| try_token(&http, "dead").status), [401; 3]);
+    assert_eq!(issuer.introspection_requests().len(), 1);
+    let refused = (0..100).find(|number| try_token(&http, &format!("guess-{number}")).status == 429);
+    assert!(refused.is_some(), "guesses are limited");
+    let active = with(issuer.claims(RESOURCE, "ann"), json!({ "active": true }));
+    issuer.set_opaque_token("good-token", active);
+    assert_eq!(try_token(&http, "good-token").status, 200);
+}
+
 #[test]
 fn a_session_of_an_opaque_token_goes_on_with_the_next_one() {
     let issuer = AuthorizationServer::start(&[&SigningKey::p256("k")]);

@@ -92,7 +92,7 @@ impl FailedTokens {
     /// Counts a refused token. If there were too many before it, returns the time after which the peer can try again.
     pub(crate) fn record(&self, address: IpAddr, problem: TokenProblem) -> Option<Duration> {
         // The holder of a token needs to learn that it has expired or was revoked. Nobody has one with a wrong signature,
-        // and verifying it takes up to a millisecond.
+        // and verifying it takes up to a millisecond. For an opaque token, it takes a request to its issuer.
         let is_guess = matches!(
             problem,
             TokenProblem::Unknown
@@ -100,6 +100,7 @@ impl FailedTokens {
                 | TokenProblem::Signature
                 | TokenProblem::Algorithm
                 | TokenProblem::Issuer
+                | TokenProblem::Inactive
         );
         if !is_guess {
             return None;
@@ -151,10 +152,15 @@ mod tests {
         let network = |host: u16| IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, host]);
         let guessed = (0..11).filter_map(|host| failed.record(network(host), TokenProblem::Unknown));
         assert_eq!(guessed.count(), 1, "a network of IPv6 is one peer");
-        for problem in [TokenProblem::Expired, TokenProblem::UnknownKey, TokenProblem::Inactive] {
+        for problem in [TokenProblem::Expired, TokenProblem::UnknownKey, TokenProblem::Revoked] {
             assert_eq!(failed.record(address(1), problem), None, "it isn't a guess");
         }
-        for problem in [TokenProblem::Signature, TokenProblem::Algorithm, TokenProblem::Issuer] {
+        for problem in [
+            TokenProblem::Signature,
+            TokenProblem::Algorithm,
+            TokenProblem::Issuer,
+            TokenProblem::Inactive,
+        ] {
             assert!(failed.record(address(1), problem).is_some(), "no client has such a token");
         }
         tokio::time::advance(Duration::from_secs(6)).await;
