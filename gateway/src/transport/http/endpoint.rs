@@ -115,6 +115,9 @@ impl Endpoint {
                 Err(rejection)
             }
         };
+        if answered.is_err() {
+            self.make_way(head).await;
+        }
         let mut response = answered.unwrap_or_else(|rejection| self.refuse(head, rejection));
         self.origins.add_cors_headers(&head.headers, &mut response);
         let headers_out = response.headers_mut();
@@ -126,6 +129,13 @@ impl Endpoint {
             response.headers_mut().entry(RETRY_AFTER).or_insert(HeaderValue::from_static("1"));
         }
         response
+    }
+
+    /// Continues on the background pool: peers without a known caller, whose requests count for nobody, mustn't delay
+    /// callers. The connection returns with its next authenticated request.
+    async fn make_way(&self, head: &request::Parts) {
+        let peer = Caller::from_address(self.address(head));
+        move_to_background(WorkOwner { plugin: None, caller: Some(&peer) }).await;
     }
 
     /// The trace of the request's messages.
@@ -186,8 +196,7 @@ impl Endpoint {
         };
         if delayed.is_some() && self.authenticator.is_unknown(&head.headers) {
             // Verifying a signature takes up to a millisecond.
-            let peer = Caller::from_address(address);
-            move_to_background(WorkOwner { plugin: None, caller: Some(&peer) }).await;
+            self.make_way(head).await;
         }
         let authenticated = self.authenticator.authenticate(&head.headers, address, identity).await;
         if let Err(rejection) = &authenticated {
@@ -289,6 +298,7 @@ impl Endpoint {
     /// Answers a request whose host and origin were checked.
     async fn answer(self: &Arc<Self>, head: &request::Parts, body: Body) -> Result<Response, Rejection> {
         if head.method == Method::OPTIONS {
+            self.make_way(head).await;
             return Ok(origin::preflight_response(head, ALLOWED_METHODS));
         }
         let authenticated = self.caller(head).await?;
@@ -387,6 +397,7 @@ pub(super) async fn health(State(endpoint): State<Arc<Endpoint>>, request: Reque
 pub(super) async fn not_found(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
     let (head, _) = request.into_parts();
     let answer = async {
+        endpoint.make_way(&head).await;
         match endpoint.authenticator.metadata(&head) {
             Some(metadata) => metadata,
             None if origin::is_preflight(&head) => Ok(origin::preflight_response(&head, ALLOWED_METHODS)),
@@ -413,3 +424,6 @@ impl Headers for RequestHeaders<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -575,7 +575,6 @@ async fn a_trusted_proxy_names_the_client() {
     }
     let guess = forwarded("203.0.113.7");
     let other_client = forwarded("203.0.113.8");
-    // A token is delayed until it was valid once.
     assert_eq!(gateway.whoami(&right_token).await.status, 200);
     for headers in [other_client, right_token] {
         tokio::select! {
