@@ -44,11 +44,8 @@ struct RefusedToken {
 
 impl RefusedToken {
     fn is_current(&self) -> bool {
-        let max_age = match self.problem {
-            TokenProblem::Inactive | TokenProblem::Revoked => MAX_INACTIVE_AGE,
-            _ => MAX_TOKEN_AGE,
-        };
-        self.verified.elapsed() < max_age
+        let is_inactive = matches!(self.problem, TokenProblem::Inactive | TokenProblem::Revoked);
+        self.verified.elapsed() < if is_inactive { MAX_INACTIVE_AGE } else { MAX_TOKEN_AGE }
     }
 }
 

@@ -192,7 +192,9 @@ mod tests {
 
     #[test]
     fn a_socket_of_another_user_is_not_used() {
-        for (listener, own, is_used) in [(1000, 1000, true), (0, 1000, true), (0, 0, true), (1001, 1000, false), (1000, 0, false)] {
+        for (listener, own, is_used) in
+            [(1000, 1000, true), (0, 1000, true), (0, 0, true), (1001, 1000, false), (1000, 0, false)]
+        {
             assert_eq!(check_listener(listener, own).is_ok(), is_used, "{listener} {own}");
         }
     }

@@ -113,8 +113,8 @@ pub(super) async fn read_settled(
     let mut before = read(&reader, &lane, &in_force).await;
     for _ in 0..MAX_REREADS {
         // A token whose file is missing for a moment keeps its sessions.
-        let exists = (before.config.is_some() || !before.source.text.is_empty())
-            && before.token_problems.is_empty();
+        let exists =
+            (before.config.is_some() || !before.source.text.is_empty()) && before.token_problems.is_empty();
         sleep(if exists { REREAD_DELAY } else { MISSING_FILE_DELAY }).await;
         let now = read(&reader, &lane, &in_force).await;
         if is_same(&now, &before) {

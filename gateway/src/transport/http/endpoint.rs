@@ -15,7 +15,7 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, request};
 use axum::response::Response;
-use moongate_auth::{Authenticated, Authenticator};
+use moongate_auth::{Authenticated, Authenticator, TokenProblem};
 use moongate_config::{HttpConfig, parse_host};
 use moongate_model::caller::Caller;
 use moongate_model::names::Principal;
@@ -32,7 +32,7 @@ use crate::transport::http::auth::{RequestAuthenticator, RequestCaller, TokenVal
 use crate::transport::http::body::{self, AcceptedTypes, MessageBody, ResponseFormat};
 use crate::transport::http::caller_load::CallerLoad;
 use crate::transport::http::connections::ConnectionHandle;
-use crate::transport::http::failed_tokens::FailedTokens;
+use crate::transport::http::failed_tokens::{AbandonedCheck, FailedTokens};
 use crate::transport::http::forwarded::TrustedProxies;
 use crate::transport::http::health_probes::EndpointHealth;
 use crate::transport::http::listener::ListenerPurpose;
@@ -115,10 +115,14 @@ impl Endpoint {
                 Err(rejection)
             }
         };
-        if answered.is_err() {
-            self.make_way(head).await;
-        }
-        let mut response = answered.unwrap_or_else(|rejection| self.refuse(head, rejection));
+        let mut response = match answered {
+            Ok(response) => response,
+            Err(rejection) => {
+                let response = self.refuse(head, rejection); // counts it, even if the client disconnects now
+                self.make_way(head).await;
+                response
+            }
+        };
         self.origins.add_cors_headers(&head.headers, &mut response);
         let headers_out = response.headers_mut();
         headers_out.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -198,7 +202,12 @@ impl Endpoint {
             // Verifying a signature takes up to a millisecond.
             self.make_way(head).await;
         }
+        // The issuer may be asked about an opaque token, even if the client doesn't wait.
+        let abandoned = AbandonedCheck::new(|| {
+            let _ = self.failed_tokens.record(address, TokenProblem::Inactive);
+        });
         let authenticated = self.authenticator.authenticate(&head.headers, address, identity).await;
+        abandoned.finish();
         if let Err(rejection) = &authenticated {
             self.server.authentication_failed(address, rejection.reason());
         }

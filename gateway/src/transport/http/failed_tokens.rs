@@ -67,9 +67,9 @@ impl FailedTokens {
         if accepted.is_some_and(|at| at.elapsed() < ACCEPTED_TIME) {
             return None;
         }
-        let mut abandoned = AbandonedCheck(Some(abandoned));
+        let abandoned = AbandonedCheck::new(abandoned);
         tokio::time::sleep(FAILURE_DELAY).await;
-        abandoned.0 = None;
+        abandoned.finish();
         let (peer, digest) = token;
         Some(DelayedToken(peer, digest))
     }
@@ -115,8 +115,18 @@ impl FailedTokens {
     }
 }
 
-/// Calls its function when it is dropped, unless that was removed.
-struct AbandonedCheck<F: FnOnce()>(Option<F>);
+/// The check of a token, which calls its function if it is dropped before it has finished: the client has disconnected.
+pub(crate) struct AbandonedCheck<F: FnOnce()>(Option<F>);
+
+impl<F: FnOnce()> AbandonedCheck<F> {
+    pub(crate) fn new(abandoned: F) -> Self {
+        Self(Some(abandoned))
+    }
+
+    pub(crate) fn finish(mut self) {
+        self.0 = None;
+    }
+}
 
 impl<F: FnOnce()> Drop for AbandonedCheck<F> {
     fn drop(&mut self) {
@@ -155,12 +165,9 @@ mod tests {
         for problem in [TokenProblem::Expired, TokenProblem::UnknownKey, TokenProblem::Revoked] {
             assert_eq!(failed.record(address(1), problem), None, "it isn't a guess");
         }
-        for problem in [
-            TokenProblem::Signature,
-            TokenProblem::Algorithm,
-            TokenProblem::Issuer,
-            TokenProblem::Inactive,
-        ] {
+        for problem in
+            [TokenProblem::Signature, TokenProblem::Algorithm, TokenProblem::Issuer, TokenProblem::Inactive]
+        {
             assert!(failed.record(address(1), problem).is_some(), "no client has such a token");
         }
         tokio::time::advance(Duration::from_secs(6)).await;

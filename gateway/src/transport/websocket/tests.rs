@@ -259,5 +259,9 @@ async fn too_many_small_frames_close_a_websocket() {
         assert_eq!(read_all(&bytes(300)).await, Err(CloseReason::TooManyFrames), "{small:x?}");
     }
     let message = masked(0x81, b"1");
-    assert_eq!(read_all(&message.repeat(300)).await.as_deref(), Ok(&*"1\n".repeat(300)), "messages aren't small");
+    assert_eq!(
+        read_all(&message.repeat(300)).await.as_deref(),
+        Ok(&*"1\n".repeat(300)),
+        "messages aren't small"
+    );
 }

@@ -37,8 +37,7 @@ async fn requests_without_a_known_caller_make_way() {
     let authenticator = Arc::new(Authenticator::start(&config, None, WallClock::default()).await);
     let health = EndpointHealth { loaded: CancellationToken::new(), draining: CancellationToken::new() };
     let server = Arc::clone(&fake.server);
-    let endpoint =
-        Endpoint::new(server, &config, authenticator, health, config.listen, None, fake.metrics());
+    let endpoint = Endpoint::new(server, &config, authenticator, health, config.listen, None, fake.metrics());
     let endpoint = Arc::new(endpoint);
     for (method, path, header, status, is_in_background) in [
         (Method::GET, "/mcp", ("authorization", "Bearer t"), 406, false),

@@ -167,19 +167,19 @@ mod tests {
     #[test]
     fn finds_small_frames_however_they_arrive() {
         let frame = |length: u8, kind: u8, flags: u8| {
-            [&[0, 0, length, kind, flags, 0, 0, 0, 1][..], &vec![0xff; usize::from(length)]].concat()
+            [&[0, 0, length, kind, flags, 0, 0, 0, 1][..], &vec![0xff; usize::from(length)][..]].concat()
         };
         let bytes = [
             vec![0; PREFACE_BYTES],
-            frame(0, 0x4, 0),                 // SETTINGS
-            frame(30, HEADERS, 0x4),          // a request
-            frame(200, DATA, 0),              // its body
-            frame(0, DATA, END_STREAM),       // the end of it
-            frame(0, DATA, 0),                // nothing
-            frame(200, CONTINUATION, 0),      // a large head
-            frame(1, CONTINUATION, 0),        // a part of a head
-            frame(8, 0x6, 0),                 // PING
-            frame(200, 0xfa, 0),              // an unknown type
+            frame(0, 0x4, 0),            // SETTINGS
+            frame(30, HEADERS, 0x4),     // a request
+            frame(200, DATA, 0),         // its body
+            frame(0, DATA, END_STREAM),  // the end of it
+            frame(0, DATA, 0),           // nothing
+            frame(200, CONTINUATION, 0), // a large head
+            frame(1, CONTINUATION, 0),   // a part of a head
+            frame(8, 0x6, 0),            // PING
+            frame(200, 0xfa, 0),         // an unknown type
         ]
         .concat();
         for size in [1, 2, 9, 50, bytes.len()] {
