@@ -310,10 +310,13 @@ struct ReloadChecks {
 }
 
 impl ReloadChecks {
-    fn check(&self, loaded: LoadedConfig) -> LoadedConfig {
-        let mut loaded = match self.http {
-            Some(address) => check_tokens(loaded.require_http_except_tls(), address),
-            None => loaded,
+    fn check(&self, mut loaded: LoadedConfig) -> LoadedConfig {
+        loaded = match self.http {
+            Some(address) => check_tokens(loaded.require_http_except_credentials(), address),
+            None => {
+                loaded.token_problems.clear();
+                loaded
+            }
         };
         if let Some(address) = self.admin {
             loaded = check_admin(loaded, address);

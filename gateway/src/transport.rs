@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 #[cfg(test)]
 mod fake;
+mod frame_budget;
 pub mod http;
 pub mod stdio;
 pub mod trace;

@@ -87,12 +87,14 @@ pub enum TokenProblem {
     NotYetValid,
     /// It belongs to a key or certificate that only its owner has.
     SenderConstrained,
-    /// Its issuer says that it isn't active.
+    /// Its issuer says that it isn't active, and it was never accepted.
     Inactive,
+    /// Its issuer says that it isn't active any more.
+    Revoked,
 }
 
 impl TokenProblem {
-    /// Reports whether the signature of such a token is verified, and the token is refused again later.
+    /// Reports whether refusing such a token costs a signature or a request to its issuer, and it is refused again later.
     fn is_lasting(self) -> bool {
         match self {
             Self::Signature
@@ -101,7 +103,9 @@ impl TokenProblem {
             | Self::NoSubject
             | Self::NoExpiry
             | Self::Expired
-            | Self::SenderConstrained => true,
+            | Self::SenderConstrained
+            | Self::Inactive
+            | Self::Revoked => true,
             Self::Unknown
             | Self::TooLong
             | Self::Malformed
@@ -111,8 +115,7 @@ impl TokenProblem {
             | Self::Issuer
             | Self::NoKeyId
             | Self::UnknownKey
-            | Self::NotYetValid
-            | Self::Inactive => false,
+            | Self::NotYetValid => false,
         }
     }
 
@@ -137,7 +140,7 @@ impl TokenProblem {
             Self::Expired => "token_expired",
             Self::NotYetValid => "token_not_yet_valid",
             Self::SenderConstrained => "token_sender_constrained",
-            Self::Inactive => "token_inactive",
+            Self::Inactive | Self::Revoked => "token_inactive",
         }
     }
 
@@ -162,7 +165,7 @@ impl TokenProblem {
             Self::Expired => "the token has expired",
             Self::NotYetValid => "the token is not valid yet",
             Self::SenderConstrained => "tokens bound to a key or certificate (cnf) are not supported",
-            Self::Inactive => "the token is not active",
+            Self::Inactive | Self::Revoked => "the token is not active",
         }
     }
 }
@@ -348,10 +351,16 @@ impl AccessTokenVerifier {
         if let Some(problem) = self.cache.problem(&digest) {
             return Err(AuthenticationError::Refused(problem));
         }
-        let verified = self.verify_uncached(token, digest, peer).await.and_then(|verified| {
-            verified.check_time(self.clock.now()).map_err(AuthenticationError::Refused)?;
-            Ok(verified)
-        });
+        let verified = match self.verify_uncached(token, digest, peer).await {
+            Ok(verified) => {
+                let checked = verified.check_time(self.clock.now());
+                checked.map(|()| verified).map_err(AuthenticationError::Refused)
+            }
+            Err(AuthenticationError::Refused(TokenProblem::Inactive)) if self.cache.was_accepted(&digest) => {
+                Err(AuthenticationError::Refused(TokenProblem::Revoked))
+            }
+            Err(error) => Err(error),
+        };
         match &verified {
             Ok(verified) => self.cache.insert(digest, verified.clone()),
             Err(AuthenticationError::Refused(problem)) if problem.is_lasting() => {

@@ -127,9 +127,12 @@ impl ClaimRules {
                 _ => return Err(TokenProblem::NotAnAccessToken),
             }
         }
-        // Without a user, the client acts for itself (RFC 9068, 2.2).
-        let subject = answer.get("sub").or_else(|| answer.get("client_id")).and_then(Value::as_str);
-        self.check(answer, subject.ok_or(TokenProblem::NoSubject)?)
+        if is_other_kind(answer) {
+            return Err(TokenProblem::NotAnAccessToken);
+        }
+        // `client_id` is no substitute: a client could be called like a user (RFC 9700, 4.15).
+        let subject = answer.get("sub").and_then(Value::as_str).ok_or(TokenProblem::NoSubject)?;
+        self.check(answer, subject)
     }
 
     fn check(&self, claims: &Map<String, Value>, subject: &str) -> Result<VerifiedToken, TokenProblem> {
@@ -175,15 +178,17 @@ impl ClaimRules {
 /// issuer signs with the same key don't.
 fn is_access_token(claims: &Map<String, Value>) -> bool {
     let has = |name: &&str| claims.contains_key(*name);
-    // Keycloak has the kind of token in a claim.
-    let is_other_kind =
-        claims.get("typ").and_then(Value::as_str).is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer"));
-    !is_other_kind
+    !is_other_kind(claims)
         && !ID_TOKEN_CLAIMS.iter().any(&has)
         && !has(&"events") // security events and logout tokens
         && (["scope", "scp"].iter().any(&has)
             // ID tokens of Entra ID can have roles, but don't name the client that asked for them.
             || (has(&"roles") && ["azp", "appid", "idtyp"].iter().any(has)))
+}
+
+/// Reports whether a token says that it isn't an access token. Keycloak has the kind of token in a claim.
+fn is_other_kind(claims: &Map<String, Value>) -> bool {
+    claims.get("typ").and_then(Value::as_str).is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer"))
 }
 
 /// The audiences: a string or an array.

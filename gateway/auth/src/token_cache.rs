@@ -2,7 +2,7 @@
 //!
 //! Clients send the same token with every request. The cache keeps it for at most a minute, so that a key that the issuer
 //! withdraws, or a token that it revokes, is refused soon. Refused tokens are kept for as long, because verifying a
-//! signature takes up to a millisecond.
+//! signature takes up to a millisecond, and inactive ones for ten seconds, because the issuer is asked about them.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -16,6 +16,9 @@ use crate::claims::VerifiedToken;
 
 /// The time for which a token is kept.
 const MAX_TOKEN_AGE: Duration = Duration::from_secs(60);
+
+/// The time for which a token is kept that its issuer doesn't know: it can be so new that not all of its servers do.
+const MAX_INACTIVE_AGE: Duration = Duration::from_secs(10);
 
 /// The maximum number of tokens.
 const MAX_TOKENS: usize = 4096;
@@ -39,6 +42,13 @@ struct RefusedToken {
     verified: Instant,
 }
 
+impl RefusedToken {
+    fn is_current(&self) -> bool {
+        let is_inactive = matches!(self.problem, TokenProblem::Inactive | TokenProblem::Revoked);
+        self.verified.elapsed() < if is_inactive { MAX_INACTIVE_AGE } else { MAX_TOKEN_AGE }
+    }
+}
+
 #[derive(Debug, Default)]
 struct CachedTokens {
     tokens: HashMap<Digest, CachedToken>,
@@ -60,6 +70,11 @@ impl TokenCache {
         (cached.verified.elapsed() < MAX_TOKEN_AGE).then(|| cached.token.clone())
     }
 
+    /// Reports whether a token was accepted before, as long as it isn't forgotten.
+    pub(crate) fn was_accepted(&self, digest: &Digest) -> bool {
+        self.verified.lock().unwrap_or_else(PoisonError::into_inner).tokens.contains_key(digest)
+    }
+
     /// Keeps a token that was just verified.
     pub(crate) fn insert(&self, digest: Digest, token: VerifiedToken) {
         let mut tokens = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
@@ -79,14 +94,14 @@ impl TokenCache {
     pub(crate) fn problem(&self, digest: &Digest) -> Option<TokenProblem> {
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         let token = refused.get(digest)?;
-        (token.verified.elapsed() < MAX_TOKEN_AGE).then_some(token.problem)
+        token.is_current().then_some(token.problem)
     }
 
     /// Keeps a token that was just refused.
     pub(crate) fn insert_refused(&self, digest: Digest, problem: TokenProblem) {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         if refused.len() >= MAX_REFUSED_TOKENS {
-            refused.retain(|_, token| token.verified.elapsed() < MAX_TOKEN_AGE);
+            refused.retain(|_, token| token.is_current());
         }
         if refused.len() >= MAX_REFUSED_TOKENS {
             refused.clear(); // someone keeps sending new ones
@@ -157,6 +172,20 @@ mod tests {
         assert_eq!(cache.get(&digest), None);
         tokio::time::advance(MAX_TOKEN_AGE).await;
         assert_eq!(cache.problem(&digest), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn inactive_tokens_are_kept_for_ten_seconds() {
+        let cache = TokenCache::default();
+        let digest = Digest::of(b"a");
+        assert!(!cache.was_accepted(&digest));
+        cache.insert_refused(digest, TokenProblem::Inactive);
+        assert_eq!(cache.problem(&digest), Some(TokenProblem::Inactive));
+        tokio::time::advance(MAX_INACTIVE_AGE).await;
+        assert_eq!(cache.problem(&digest), None);
+        cache.insert(digest, token());
+        tokio::time::advance(MAX_TOKEN_AGE).await;
+        assert!(cache.get(&digest).is_none() && cache.was_accepted(&digest));
     }
 
     #[tokio::test(start_paused = true)]

@@ -42,9 +42,11 @@ pub struct LoadedConfig {
     pub config: Option<Config>,
     /// All problems, in the order of the file.
     pub problems: Vec<Diagnostic>,
-    /// Problems that matter only if HTTP is served: missing tokens. A client that starts its own gateway doesn't need
-    /// tokens.
+    /// Problems that matter only if HTTP is served: missing secrets. A client that starts its own gateway doesn't need
+    /// them.
     pub http_problems: Vec<Diagnostic>,
+    /// Static tokens that can't be used, which matter only if HTTP is served. A running gateway refuses them.
+    pub token_problems: Vec<Diagnostic>,
     /// Problems with certificates and keys, which matter only if HTTP is served. A running gateway keeps using its
     /// current ones.
     pub tls_problems: Vec<Diagnostic>,
@@ -57,23 +59,31 @@ impl LoadedConfig {
     /// The result of a file that can't be used.
     #[must_use]
     pub fn invalid(source: ConfigSource, problems: Vec<Diagnostic>, files: BTreeSet<PathBuf>) -> Self {
-        let (http_problems, tls_problems) = (Vec::new(), Vec::new());
-        Self { source, config: None, problems, http_problems, tls_problems, files }
+        Self {
+            source,
+            config: None,
+            problems,
+            http_problems: Vec::new(),
+            token_problems: Vec::new(),
+            tls_problems: Vec::new(),
+            files,
+        }
     }
 
     /// The result for serving HTTP.
     #[must_use]
     pub fn require_http(mut self) -> Self {
         self.problems.append(&mut self.http_problems);
+        self.problems.append(&mut self.token_problems);
         self.problems.append(&mut self.tls_problems);
         finish(&mut self.problems, &mut self.config);
         self
     }
 
-    /// The result for a gateway that already serves HTTP: certificates and keys that can't be used stay separate
-    /// problems, because those in use can be kept.
+    /// The result for a gateway that already serves HTTP: tokens, certificates and keys that can't be used stay separate
+    /// problems, because such tokens can be refused, and the certificates in use can be kept.
     #[must_use]
-    pub fn require_http_except_tls(mut self) -> Self {
+    pub fn require_http_except_credentials(mut self) -> Self {
         self.problems.append(&mut self.http_problems);
         self.problems.extend(self.tls_problems.extract_if(.., |problem| !problem.is_error()));
         finish(&mut self.problems, &mut self.config);
@@ -124,14 +134,16 @@ pub fn parse_config(file: &Path, text: String, environment: &dyn Environment) ->
         return LoadedConfig::invalid(source, problems, files);
     }
     let root = parsed.get_ref();
-    let ReadResult { mut config, problems, http_problems, tls_problems, secret_spans, files } =
-        read_config(absolute(file), &text, root, environment);
+    let read = read_config(absolute(file), &text, root, environment);
+    let ReadResult { mut config, problems, http_problems, token_problems, tls_problems, secret_spans, files } =
+        read;
     let (redacted, masked) = redact(&text, root, &secret_spans);
     let scrubbed = |problems: Vec<Diagnostic>| -> Vec<Diagnostic> {
         problems.into_iter().map(|problem| scrub(problem, &text, &masked)).collect()
     };
     let mut problems = scrubbed(problems);
     let of_http = scrubbed(http_problems);
+    let of_tokens = scrubbed(token_problems);
     let of_tls = scrubbed(tls_problems);
     finish(&mut problems, &mut config);
     LoadedConfig {
@@ -139,6 +151,7 @@ pub fn parse_config(file: &Path, text: String, environment: &dyn Environment) ->
         config,
         problems,
         http_problems: of_http,
+        token_problems: of_tokens,
         tls_problems: of_tls,
         files,
     }
@@ -170,6 +183,7 @@ struct ReadResult {
     config: Option<Config>,
     problems: Vec<Diagnostic>,
     http_problems: Vec<Diagnostic>,
+    token_problems: Vec<Diagnostic>,
     tls_problems: Vec<Diagnostic>,
     secret_spans: Vec<Range<usize>>,
     files: BTreeSet<PathBuf>,
@@ -194,7 +208,16 @@ fn read_config(file: PathBuf, text: &str, parsed: &DeTable<'_>, environment: &dy
         }
         config = Some(read);
     }
-    let ConfigReader { problems, http_problems, tls_problems, secret_spans, files, expansions, .. } = reader;
+    let ConfigReader {
+        problems,
+        http_problems,
+        token_problems,
+        tls_problems,
+        secret_spans,
+        files,
+        expansions,
+        ..
+    } = reader;
     let undone = |problem| expansions.iter().fold(problem, |problem, expansion| expansion.undo(problem));
     let as_written =
         |problems: Vec<Diagnostic>| -> Vec<Diagnostic> { problems.into_iter().map(undone).collect() };
@@ -202,6 +225,7 @@ fn read_config(file: PathBuf, text: &str, parsed: &DeTable<'_>, environment: &dy
         config,
         problems: as_written(problems),
         http_problems: as_written(http_problems),
+        token_problems: as_written(token_problems),
         tls_problems: as_written(tls_problems),
         secret_spans,
         files,

@@ -144,7 +144,7 @@ impl HttpConfig {
             listen,
             tokens,
             oauth: OAuthConfig { resource, scopes, issuers },
-            unreadable_tokens: _, // the gateway doesn't serve HTTP with any
+            unreadable_tokens: _, // they are refused
             has_broken_tls: _,    // the certificate in use is kept
             allowed_hosts,
             allowed_origins,

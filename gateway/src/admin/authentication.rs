@@ -3,6 +3,7 @@
 //! Without either, only this machine can reach the listener, and requests need no credentials.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
 
 use axum::extract::ConnectInfo;
 use axum::http::header::AUTHORIZATION;
@@ -15,7 +16,7 @@ use tokio::sync::watch;
 
 use crate::transport::http::auth::bearer;
 use crate::transport::http::client_identity::ClientIdentity;
-use crate::transport::http::failed_tokens::{FAILURE_DELAY, FailedTokens};
+use crate::transport::http::failed_tokens::FailedTokens;
 use crate::transport::http::listener::ListenerPurpose;
 use crate::transport::http::refusal_log::RefusalLog;
 use crate::transport::http::rejection::Rejection;
@@ -52,20 +53,35 @@ impl AdminAuthenticator {
         }
     }
 
-    /// The owner of the connection of a request with valid credentials.
+    /// The owner of the connection of a request with valid credentials. If the client disconnects while its token waits to
+    /// be checked, `abandoned` is called.
     ///
     /// # Errors
     /// The credentials are missing or not accepted.
-    pub(super) async fn authenticate(&self, head: &request::Parts) -> Result<Caller, Rejection> {
+    pub(super) async fn authenticate(
+        &self,
+        head: &request::Parts,
+        abandoned: impl FnOnce(Rejection),
+    ) -> Result<Caller, Rejection> {
         if self.tokens.anonymous().is_some() {
             return Ok(Caller::LOOPBACK);
         }
         let peer = peer(head);
-        let checked = self.check(head, peer).await;
+        let abandoned = || {
+            let rejection = Rejection::TooManyFailedTokens(Duration::ZERO);
+            self.refusals.record(peer, rejection);
+            abandoned(rejection);
+        };
+        let checked = self.check(head, peer, abandoned).await;
         checked.inspect_err(|rejection| self.refusals.record(peer, *rejection))
     }
 
-    async fn check(&self, head: &request::Parts, peer: IpAddr) -> Result<Caller, Rejection> {
+    async fn check(
+        &self,
+        head: &request::Parts,
+        peer: IpAddr,
+        abandoned: impl FnOnce(),
+    ) -> Result<Caller, Rejection> {
         let mut given = head.headers.get_all(AUTHORIZATION).iter();
         let has_token = head.headers.contains_key(AUTHORIZATION);
         if self.accepts_certificates && (self.tokens.is_empty() || !has_token) {
@@ -78,15 +94,14 @@ impl AdminAuthenticator {
         }
         let (Some(value), None) = (given.next(), given.next()) else { return Err(Rejection::MissingToken) };
         let Some(token) = bearer(value.as_bytes()) else { return Err(Rejection::MissingToken) };
+        let delayed = self.failed_tokens.delay_check(peer.to_canonical(), token, abandoned).await;
         if self.tokens.holder(&Digest::of(token)).is_some() {
+            delayed.into_iter().for_each(|token| self.failed_tokens.accept(token));
             return Ok(Caller::from_address(peer));
         }
         match self.failed_tokens.record(peer.to_canonical(), TokenProblem::Unknown) {
             None => Err(Rejection::InvalidToken(TokenProblem::Unknown)),
-            Some(wait) => {
-                tokio::time::sleep(FAILURE_DELAY).await;
-                Err(Rejection::TooManyFailedTokens(wait))
-            }
+            Some(wait) => Err(Rejection::TooManyFailedTokens(wait)),
         }
     }
 }

@@ -145,7 +145,11 @@ impl AdminRouter {
         head: &request::Parts,
         route: Option<AdminRoute>,
     ) -> Result<ReadinessDetail, Rejection> {
-        match self.authenticator.authenticate(head).await {
+        let abandoned = |rejection: Rejection| {
+            self.record_refusal(head, rejection);
+            self.count_refusal(rejection.reason());
+        };
+        match self.authenticator.authenticate(head, abandoned).await {
             Ok(caller) => {
                 if let Some(handle) = head.extensions.get::<ConnectionHandle>() {
                     handle.authenticate(&caller)?;
@@ -168,6 +172,12 @@ impl AdminRouter {
     fn record_refusal(&self, head: &request::Parts, rejection: Rejection) {
         if let Some(admin) = self.admin.get() {
             (admin.peer_refused)(peer(head), rejection.reason());
+        }
+    }
+
+    fn count_refusal(&self, reason: &'static str) {
+        if let Some(admin) = self.admin.get() {
+            (admin.refused)(reason);
         }
     }
 
@@ -240,9 +250,7 @@ impl AdminRouter {
 pub(super) async fn answer(State(router): State<Arc<AdminRouter>>, request: Request) -> Response {
     let (head, body) = request.into_parts();
     let mut response = router.answer(&head, body).await.unwrap_or_else(|rejection| {
-        if let (Some(reason), Some(admin)) = (rejection.reason(), router.admin.get()) {
-            (admin.refused)(reason);
-        }
+        rejection.reason().into_iter().for_each(|reason| router.count_refusal(reason));
         rejection.respond()
     });
     let fields = response.headers_mut();

@@ -136,16 +136,30 @@ async fn connect_websocket(url: &Url, tls: &ClientTlsOptions, common: &CommonOpt
 const RETRY_DELAY: Duration = Duration::from_millis(50);
 const MAX_TRIES: u32 = 40;
 
-/// Connects to a Unix socket. While too many others wait for the gateway, the system refuses connections, so it tries
-/// again.
+/// Connects to a Unix socket of this user, or of root, which is the owner of those that systemd passes: other users who
+/// can change a directory of the path could listen there. While too many others wait for the gateway, the system refuses
+/// connections, so it tries again.
 pub(super) async fn connect_to_socket(path: &Path) -> io::Result<UnixStream> {
-    for _ in 1..MAX_TRIES {
+    let mut tries = 1;
+    let stream = loop {
         match UnixStream::connect(path).await {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => tokio::time::sleep(RETRY_DELAY).await,
-            connected => return connected,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && tries < MAX_TRIES => {
+                tokio::time::sleep(RETRY_DELAY).await;
+                tries += 1;
+            }
+            connected => break connected?,
         }
+    };
+    check_listener(stream.peer_cred()?.uid(), rustix::process::geteuid().as_raw())?;
+    Ok(stream)
+}
+
+fn check_listener(listener: u32, own: u32) -> io::Result<()> {
+    if listener == own || listener == 0 {
+        return Ok(());
     }
-    UnixStream::connect(path).await
+    let message = format!("the program that listens there belongs to another user (uid {listener})");
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
 }
 
 /// Copies in both directions until the gateway closes its side, which it does once everything is answered after the host
@@ -168,6 +182,20 @@ async fn forward(stream: impl AsyncRead + AsyncWrite) -> io::Result<ClosedBy> {
         sent = requests => {
             sent?;
             responses.await.map(|()| ClosedBy::Host)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_of_another_user_is_not_used() {
+        for (listener, own, is_used) in
+            [(1000, 1000, true), (0, 1000, true), (0, 0, true), (1001, 1000, false), (1000, 0, false)]
+        {
+            assert_eq!(check_listener(listener, own).is_ok(), is_used, "{listener} {own}");
         }
     }
 }

@@ -112,7 +112,9 @@ pub(super) async fn read_settled(
 ) -> moongate_config::LoadedConfig {
     let mut before = read(&reader, &lane, &in_force).await;
     for _ in 0..MAX_REREADS {
-        let exists = before.config.is_some() || !before.source.text.is_empty();
+        // A token whose file is missing for a moment keeps its sessions.
+        let exists =
+            (before.config.is_some() || !before.source.text.is_empty()) && before.token_problems.is_empty();
         sleep(if exists { REREAD_DELAY } else { MISSING_FILE_DELAY }).await;
         let now = read(&reader, &lane, &in_force).await;
         if is_same(&now, &before) {
@@ -142,6 +144,7 @@ fn is_same(a: &moongate_config::LoadedConfig, b: &moongate_config::LoadedConfig)
         && tls(a) == tls(b)
         && admin(a) == admin(b)
         && a.problems == b.problems
+        && a.token_problems == b.token_problems
         && a.tls_problems == b.tls_problems
         && plugins(a).iter().zip(&plugins(b)).all(|(a, b)| a.is_equivalent_to(b))
 }

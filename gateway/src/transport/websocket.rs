@@ -37,6 +37,8 @@ use encoder::{FrameEncoder, MAX_FRAME_BYTES};
 pub use fuzz::fuzz_websocket;
 use pings::{PingStep, PingTimer};
 
+use crate::transport::frame_budget::FrameBudget;
+
 /// The subprotocol, which clients must offer.
 pub(crate) const SUBPROTOCOL: &str = "mcp";
 
@@ -87,6 +89,8 @@ pub(crate) struct WebSocketLines<S> {
     close: CloseReasonSlot,
     /// `None` for a client, which lets the server send pings.
     pings: Option<PingTimer>,
+    /// `None` for a client, which trusts its server.
+    budget: Option<FrameBudget>,
     wakers: Arc<WriteWakers>,
     /// Set once the last frame was sent and this side is closed.
     linger: Option<Pin<Box<Sleep>>>,
@@ -149,6 +153,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WebSocketLines<S> {
             encoder: FrameEncoder::new(role),
             received: ReceivedEnd::Open,
             close,
+            budget: pings.is_some().then(FrameBudget::default),
             pings,
             wakers: Arc::default(),
             linger: None,
@@ -240,7 +245,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for WebSocketLines<S> {
                 ReceivedEnd::Broken if lines.filled().len() > before => return Poll::Ready(Ok(())),
                 ReceivedEnd::Broken => return Poll::Ready(Err(io::ErrorKind::InvalidData.into())),
             }
-            match this.decoder.decode(lines) {
+            let decoded = this.decoder.decode(lines);
+            let small_frames = this.decoder.take_small_frames();
+            if this.budget.as_mut().is_some_and(|budget| !budget.spend(small_frames)) {
+                this.fail(CloseReason::TooManyFrames);
+                continue;
+            }
+            match decoded {
                 Ok(Some(control)) => {
                     this.handle_control(control);
                     continue;

@@ -345,6 +345,26 @@ fn large_headers_of_requests_in_flight_use_bounded_memory() {
     drop(waiting);
 }
 
+/// Such a client could go on to the next guess at once.
+#[test]
+fn guesses_are_counted_although_their_client_hangs_up() {
+    let workspace = workspace("");
+    let http = Http::start(&workspace);
+    let hello = request(1, "initialize", initialize_params("2025-11-25"));
+    let guess = |number: usize| http.post(&[("Authorization", &format!("Bearer guess-{number}"))], &hello);
+    let refused = (0..100).find(|number| guess(*number).status == 429);
+    assert!(refused.is_some(), "guesses are limited");
+    let metric = "moongate_refused_requests_total{listener=\"mcp\",reason=\"failed_tokens\"}";
+    assert_eq!(http.admin().metric(metric), Some(1.0));
+    wait_until("a guess is counted", || {
+        let mut stream = connect(&http);
+        let head = "GET /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer another-guess\r\n\r\n";
+        stream.write_all(head.as_bytes()).expect("the gateway reads");
+        http.admin().metric(metric) > Some(1.0)
+    });
+    http.wait_for_log("reason=\"failed_tokens\"");
+}
+
 #[test]
 fn guessed_tokens_are_counted_logged_and_slowed_down() {
     let workspace = workspace("");

@@ -150,7 +150,8 @@ fn opaque_tokens_are_introspected_and_kept_for_a_minute() {
     let active = with(issuer.claims(RESOURCE, "ann"), json!({ "active": true }));
     for (token, answer, status) in [
         ("good-token", active.clone(), 200),
-        ("no-user", with(active.clone(), json!({ "sub": null })), 200),
+        ("no-user", with(active.clone(), json!({ "sub": null, "client_id": "ann" })), 401),
+        ("refresh", with(active.clone(), json!({ "typ": "Refresh" })), 401),
         ("weak-token", with(active.clone(), json!({ "scope": "other" })), 403),
         ("inactive", with(active.clone(), json!({ "active": false })), 401),
         ("not-a-boolean", with(active.clone(), json!({ "active": "true" })), 503),
@@ -164,7 +165,7 @@ fn opaque_tokens_are_introspected_and_kept_for_a_minute() {
         assert_eq!(reply.status, status, "{token}: {reply:?}");
     }
     let asked = issuer.introspection_requests();
-    assert_eq!(asked.len(), 9);
+    assert_eq!(asked.len(), 10);
     // RFC 6749, 2.3.1: encoded as in forms, then in Base64.
     let credentials = "Basic Z2F0ZSt3YXk6YS1zZWNyZXQlM0F3aXRoLWEtY29sb24=";
     assert!(asked.iter().all(|request| request.header("authorization") == Some(credentials)), "{asked:?}");
@@ -194,6 +195,23 @@ fn opaque_tokens_are_introspected_and_kept_for_a_minute() {
     for secret in ["good-token", "never-seen", "a-secret"] {
         assert!(!log.contains(secret), "`{secret}` was logged: {log}");
     }
+}
+
+/// Otherwise, anyone could let the gateway send requests to the issuer.
+#[test]
+fn inactive_tokens_count_as_guesses_and_are_asked_about_once() {
+    let issuer = AuthorizationServer::start(&[&SigningKey::p256("k")]);
+    let introspection = "introspection = { client_id = \"gate\", client_secret = { file = \"secret\" } }";
+    let workspace = workspace(&issuer.issuer(), "", introspection);
+    workspace.write("secret", "a-client-secret");
+    let http = Http::start(&workspace);
+    assert_eq!([(); 3].map(|()| try_token(&http, "dead").status), [401; 3]);
+    assert_eq!(issuer.introspection_requests().len(), 1);
+    let refused = (0..100).find(|number| try_token(&http, &format!("guess-{number}")).status == 429);
+    assert!(refused.is_some(), "guesses are limited");
+    let active = with(issuer.claims(RESOURCE, "ann"), json!({ "active": true }));
+    issuer.set_opaque_token("good-token", active);
+    assert_eq!(try_token(&http, "good-token").status, 200);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Static tokens that are added, replaced and revoked while the gateway runs.
 
+use std::fs;
 use std::io::Read as _;
 
 use moongate_tests::{EventStream, Http, Workspace, component, request, stateless_request, wait_until};
@@ -150,6 +151,45 @@ fn the_last_token_of_a_public_address_is_never_removed() {
     configure(&workspace, &["ann"]);
     http.wait_for_log("the token `ann` is too short");
     assert_eq!([list(&http, "Bearer short"), status_in_session(&http, ANN, &session)], [401, 200]);
+}
+
+/// An operator in a hurry deletes or empties the secret file, and a broken one of another token must not keep the rest
+/// from being applied.
+#[test]
+fn a_token_without_a_usable_secret_is_refused_alone() {
+    let workspace = workspace(&["ann", "bob"]);
+    workspace.write("eve", EVE.trim_start_matches("Bearer "));
+    configure(&workspace, &["ann", "bob", "eve"]);
+    let http = Http::start(&workspace);
+    // The tries below can be too many.
+    let is_refused = |token| [401, 429].contains(&list(&http, token));
+    let session = http.open_session(&[("Authorization", BOB)], "2025-11-25");
+    assert_eq!([ANN, BOB, EVE].map(|token| list(&http, token)), [200; 3]);
+    for (content, problem) in
+        [(None, "doesn't exist"), (Some(""), "is empty"), (Some("two words"), "contains white space")]
+    {
+        match content {
+            Some(content) => workspace.write("ann", content),
+            None => fs::remove_file(workspace.path().join("ann")).unwrap(),
+        }
+        wait_until("the token is refused", || is_refused(ANN));
+        http.admin().wait_until_status("the secret is reported", |status| {
+            status["config"]["rejected"].as_str().is_some_and(|reason| reason.contains(problem))
+        });
+        http.wait_for_log("refusing tokens whose secret can't be used; the rest was applied");
+        let failed = http.admin().reload()["failed"].to_string();
+        assert!(failed.contains(problem), "{failed}");
+        assert_eq!(status_in_session(&http, BOB, &session), 200);
+        workspace.write("ann", ANN.trim_start_matches("Bearer "));
+        wait_until("the token is accepted again", || list(&http, ANN) == 200);
+    }
+    fs::remove_file(workspace.path().join("ann")).unwrap();
+    configure(&workspace, &["ann", "bob"]);
+    wait_until("the other token is revoked", || is_refused(EVE));
+    // The last token: nobody is admitted without one.
+    configure(&workspace, &["ann"]);
+    wait_until("all tokens are refused", || is_refused(BOB));
+    assert!(is_refused(ANN) && is_refused(""));
 }
 
 /// A call ends with its token, even if its response isn't a stream.

@@ -150,7 +150,10 @@ fn an_introspected_token_must_be_for_this_gateway() {
     let cases = BTreeMap::from([
         (r#"{}"#, None),
         (r#"{"iss":"https://a.example","token_type":"Bearer"}"#, None),
-        (r#"{"sub":null,"client_id":"ci"}"#, None),
+        (r#"{"typ":"Bearer"}"#, None),
+        (r#"{"typ":"Refresh"}"#, Some(TokenProblem::NotAnAccessToken)),
+        (r#"{"typ":"ID"}"#, Some(TokenProblem::NotAnAccessToken)),
+        (r#"{"sub":null,"client_id":"1"}"#, Some(TokenProblem::NoSubject)),
         (r#"{"iss":"https://b.example"}"#, Some(TokenProblem::Issuer)),
         (r#"{"token_type":"DPoP"}"#, Some(TokenProblem::SenderConstrained)),
         (r#"{"token_type":"refresh_token"}"#, Some(TokenProblem::NotAnAccessToken)),

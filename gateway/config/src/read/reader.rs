@@ -29,6 +29,8 @@ pub(crate) struct ConfigReader<'a> {
     pub(crate) problems: Vec<Diagnostic>,
     /// Problems that matter only if HTTP is served.
     pub(crate) http_problems: Vec<Diagnostic>,
+    /// Static tokens that can't be used, which matter only if HTTP is served.
+    pub(crate) token_problems: Vec<Diagnostic>,
     /// Problems with certificates and keys, which matter only if HTTP is served.
     pub(crate) tls_problems: Vec<Diagnostic>,
     /// Problems that loading the plugins would report too. They are added only if other errors keep the plugins from
@@ -173,6 +175,7 @@ impl<'a> ConfigReader<'a> {
             base: file.parent().map(Path::to_owned).unwrap_or_default(),
             problems: Vec::new(),
             http_problems: Vec::new(),
+            token_problems: Vec::new(),
             tls_problems: Vec::new(),
             loading_problems: Vec::new(),
             secret_files: Vec::new(),

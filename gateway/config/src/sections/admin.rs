@@ -175,7 +175,9 @@ fn read_token(
             return None;
         }
     };
-    check_token(reader, &token, &value.span, Reachability::of(listen));
+    if let Some(problem) = check_token(&token, &value.span, Reachability::of(listen)) {
+        reader.report(problem);
+    }
     if let Some(caller) = http.tokens.iter().find(|caller| caller.token == token) {
         let message = format!("the caller `{}` has the same token", caller.principal);
         let problem = Diagnostic::error(message).with_span(value.span);

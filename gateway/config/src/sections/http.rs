@@ -184,7 +184,8 @@ pub(crate) fn read_http(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>) -> 
     let oauth = auth.as_ref().map(|auth| read_oauth(reader, auth)).unwrap_or_default();
     let tls = read_tls(reader, &table);
     let has_broken_tls = tls.is_none() && table.get("tls").is_some();
-    let unreadable = reader.http_problems.iter().filter(|problem| problem.is_error()).count();
+    let unusable = reader.http_problems.iter().chain(&reader.token_problems);
+    let unreadable = unusable.filter(|problem| problem.is_error()).count();
     let http = HttpConfig {
         listen: listen.unwrap_or(default.listen),
         unreadable_tokens: unreadable + usize::from(has_broken_tls),
@@ -288,7 +289,7 @@ fn read_tokens(
         let token = match value.as_ref().map(|value| reader.optional_secret(value)) {
             Some(Ok(token)) => token,
             Some(Err(problem)) => {
-                reader.http_problems.push(*problem);
+                reader.token_problems.push(*problem);
                 None
             }
             None => None,
@@ -305,7 +306,13 @@ fn read_tokens(
             names.entry(name.text.clone()).or_insert_with(|| name.span.clone());
         }
         let (Some(token), Some(value)) = (token, value) else { continue };
-        check_token(reader, &token, &value.span, reachable);
+        match check_token(&token, &value.span, reachable) {
+            Some(problem) if problem.is_error() => {
+                reader.token_problems.push(problem);
+                continue;
+            }
+            problem => problem.into_iter().for_each(|problem| reader.report(problem)),
+        }
         if let Some((_, first)) = secrets.iter().find(|(other, _)| *other == token) {
             let problem = Diagnostic::error("two names have the same token").with_span(value.span.clone());
             let problem = problem.with_related(first.clone(), "the same token here");
@@ -335,13 +342,12 @@ fn check_principal(reader: &mut ConfigReader<'_>, name: &TomlString) -> bool {
     false
 }
 
-/// Reports a token that can't be sent or that could be guessed.
+/// The problem of a token that can't be sent or that could be guessed.
 pub(crate) fn check_token(
-    reader: &mut ConfigReader<'_>,
     token: &Secret,
     span: &Range<usize>,
     reachable: Reachability,
-) {
+) -> Option<Diagnostic> {
     let text = token.expose();
     let problem = if !text.chars().all(|c| c.is_ascii_graphic()) {
         Diagnostic::error("invalid token: it contains white space or non-ASCII characters")
@@ -355,9 +361,9 @@ pub(crate) fn check_token(
             )),
         }
     } else {
-        return;
+        return None;
     };
-    reader.report(problem.with_span(span.clone()).with_hint("generate one with `openssl rand -hex 32`"));
+    Some(problem.with_span(span.clone()).with_hint("generate one with `openssl rand -hex 32`"))
 }
 
 /// Reports whether the file has tokens, issuers or an authority of client certificates, valid or not.

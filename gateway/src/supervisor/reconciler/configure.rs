@@ -27,6 +27,9 @@ use super::{Reconciler, RetiredCode, retire_delay};
 const REJECTED_FILE: &str = "rejected the new configuration; the current one stays in effect";
 const REJECTED_TLS: &str =
     "rejected the new certificate; the current one stays in use, and the rest was applied";
+const REJECTED_TOKENS: &str = "refusing tokens whose secret can't be used; the rest was applied";
+const REJECTED_CREDENTIALS: &str = "rejected the new certificate and refusing tokens whose secret can't be used; the \
+                                    current certificate stays in use, and the rest was applied";
 
 /// The changes in a configuration.
 #[derive(Debug, Default)]
@@ -57,19 +60,34 @@ impl Reconciler {
     pub(super) fn handle_config(&mut self, loaded: moongate_config::LoadedConfig) {
         let now = Instant::now();
         let read = self.desired.finish_read().unwrap_or(ReadRequest { detected: now, request: None });
-        let moongate_config::LoadedConfig { source, config, problems, tls_problems, files, .. } = loaded;
+        let moongate_config::LoadedConfig {
+            source,
+            config,
+            problems,
+            mut token_problems,
+            mut tls_problems,
+            files,
+            ..
+        } = loaded;
+        let partly_rejected = match (&token_problems[..], &tls_problems[..]) {
+            ([], []) => None,
+            ([], _) => Some(REJECTED_TLS),
+            (_, []) => Some(REJECTED_TOKENS),
+            (_, _) => Some(REJECTED_CREDENTIALS),
+        };
+        token_problems.append(&mut tls_problems);
         match config {
             Some(config) => {
                 let logged_rejection = self.desired.logged_rejection.take();
                 self.log_warnings(&problems, &source);
                 self.desired.files = files;
-                if tls_problems.is_empty() {
-                    self.apply_config(&config, read, now);
-                } else {
+                if let Some(title) = partly_rejected {
                     self.desired.rejected = None;
                     self.desired.logged_rejection = logged_rejection;
                     self.apply_config(&config, read, now);
-                    self.reject_part(REJECTED_TLS, &tls_problems, &source, read, now);
+                    self.reject_part(title, &token_problems, &source, read, now);
+                } else {
+                    self.apply_config(&config, read, now);
                 }
             }
             None => {

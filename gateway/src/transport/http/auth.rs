@@ -169,10 +169,15 @@ impl RequestAuthenticator {
         Some(IssuedToken { authenticator: Arc::clone(&self.authenticator), token: token.into(), peer })
     }
 
+    /// The bearer token of a request.
+    pub(super) fn token<'a>(&self, headers: &'a HeaderMap) -> Option<&'a [u8]> {
+        let value = headers.get(AUTHORIZATION).filter(|_| self.authenticator.accepts_tokens());
+        value.and_then(|value| bearer(value.as_bytes()))
+    }
+
     /// Reports whether the token of a request has to be verified first.
     pub(super) fn is_unknown(&self, headers: &HeaderMap) -> bool {
-        let token = headers.get(AUTHORIZATION).and_then(|value| bearer(value.as_bytes()));
-        token.is_some_and(|token| !self.authenticator.is_known(token))
+        self.token(headers).is_some_and(|token| !self.authenticator.is_known(token))
     }
 
     /// The `WWW-Authenticate` header of a rejection.

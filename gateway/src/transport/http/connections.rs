@@ -413,6 +413,11 @@ impl ConnectionHandle {
         }
     }
 
+    /// The number of the peer's connections without an authenticated request.
+    pub(super) fn unauthenticated_of_peer(&self) -> usize {
+        self.limiter.lock().unauthenticated.get(&self.connection.peer).map_or(0, BTreeSet::len)
+    }
+
     /// Records activity. Before the first authenticated request, only request heads count: a client must not stay by
     /// letting the gateway answer messages of TLS or HTTP/2.
     pub(super) fn touch(&self) {

@@ -15,7 +15,7 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, request};
 use axum::response::Response;
-use moongate_auth::{Authenticated, Authenticator};
+use moongate_auth::{Authenticated, Authenticator, TokenProblem};
 use moongate_config::{HttpConfig, parse_host};
 use moongate_model::caller::Caller;
 use moongate_model::names::Principal;
@@ -32,7 +32,7 @@ use crate::transport::http::auth::{RequestAuthenticator, RequestCaller, TokenVal
 use crate::transport::http::body::{self, AcceptedTypes, MessageBody, ResponseFormat};
 use crate::transport::http::caller_load::CallerLoad;
 use crate::transport::http::connections::ConnectionHandle;
-use crate::transport::http::failed_tokens::{FAILURE_DELAY, FailedTokens};
+use crate::transport::http::failed_tokens::{AbandonedCheck, FailedTokens};
 use crate::transport::http::forwarded::TrustedProxies;
 use crate::transport::http::health_probes::EndpointHealth;
 use crate::transport::http::listener::ListenerPurpose;
@@ -115,7 +115,14 @@ impl Endpoint {
                 Err(rejection)
             }
         };
-        let mut response = answered.unwrap_or_else(|rejection| self.refuse(head, rejection));
+        let mut response = match answered {
+            Ok(response) => response,
+            Err(rejection) => {
+                let response = self.refuse(head, rejection); // counts it, even if the client disconnects now
+                self.make_way(head).await;
+                response
+            }
+        };
         self.origins.add_cors_headers(&head.headers, &mut response);
         let headers_out = response.headers_mut();
         headers_out.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -126,6 +133,13 @@ impl Endpoint {
             response.headers_mut().entry(RETRY_AFTER).or_insert(HeaderValue::from_static("1"));
         }
         response
+    }
+
+    /// Continues on the background pool: peers without a known caller, whose requests count for nobody, mustn't delay
+    /// callers. The connection returns with its next authenticated request.
+    async fn make_way(&self, head: &request::Parts) {
+        let peer = Caller::from_address(self.address(head));
+        move_to_background(WorkOwner { plugin: None, caller: Some(&peer) }).await;
     }
 
     /// The trace of the request's messages.
@@ -152,10 +166,7 @@ impl Endpoint {
         error: Vec<u8>,
         tap: &Tap,
     ) -> Response {
-        self.metrics.request_refused(ListenerPurpose::Mcp.as_str(), rejection.reason());
-        if !is_metadata_probe(head, rejection) {
-            self.refusals.record(self.address(head), rejection);
-        }
+        self.count_refusal(head, rejection);
         tap.refused(rejection.status().as_u16(), &error);
         let mut response = rejection.respond(error);
         if let Some(challenge) = self.authenticator.challenge(rejection) {
@@ -164,26 +175,51 @@ impl Endpoint {
         response
     }
 
+    /// Counts and logs a rejected request.
+    fn count_refusal(&self, head: &request::Parts, rejection: Rejection) {
+        self.metrics.request_refused(ListenerPurpose::Mcp.as_str(), rejection.reason());
+        if !is_metadata_probe(head, rejection) {
+            self.refusals.record(self.address(head), rejection);
+        }
+    }
+
     /// The caller: its token or its address. From now on, the connection counts for it.
     pub(super) async fn caller(&self, head: &request::Parts) -> Result<RequestCaller, Rejection> {
         let address = self.address(head);
         let identity = head.extensions.get();
-        if self.failed_tokens.is_exceeded(address) && self.authenticator.is_unknown(&head.headers) {
-            // Verifying a signature takes up to a millisecond. Others at this address can have valid tokens.
-            let peer = Caller::from_address(address);
-            move_to_background(WorkOwner { plugin: None, caller: Some(&peer) }).await;
+        let delayed = match self.authenticator.token(&head.headers) {
+            Some(token) => {
+                let abandoned = || {
+                    let rejection = Rejection::TooManyFailedTokens(Duration::ZERO);
+                    self.server.authentication_failed(address, rejection.reason());
+                    self.count_refusal(head, rejection);
+                };
+                self.failed_tokens.delay_check(address, token, abandoned).await
+            }
+            None => None,
+        };
+        if delayed.is_some() && self.authenticator.is_unknown(&head.headers) {
+            // Verifying a signature takes up to a millisecond.
+            self.make_way(head).await;
         }
+        // The issuer may be asked about an opaque token, even if the client doesn't wait.
+        let abandoned = AbandonedCheck::new(|| {
+            let _ = self.failed_tokens.record(address, TokenProblem::Inactive);
+        });
         let authenticated = self.authenticator.authenticate(&head.headers, address, identity).await;
+        abandoned.finish();
         if let Err(rejection) = &authenticated {
             self.server.authentication_failed(address, rejection.reason());
         }
         if let Err(Rejection::InvalidToken(problem)) = authenticated
             && let Some(wait) = self.failed_tokens.record(address, problem)
         {
-            tokio::time::sleep(FAILURE_DELAY).await;
             return Err(Rejection::TooManyFailedTokens(wait));
         }
         let Authenticated { principal, valid_for, revocation } = authenticated?;
+        if let Some(token) = delayed {
+            self.failed_tokens.accept(token);
+        }
         let expires_at = valid_for.and_then(|rest| Instant::now().checked_add(rest));
         let caller = Caller::new(&principal, address);
         if let Some(handle) = head.extensions.get::<ConnectionHandle>() {
@@ -271,6 +307,7 @@ impl Endpoint {
     /// Answers a request whose host and origin were checked.
     async fn answer(self: &Arc<Self>, head: &request::Parts, body: Body) -> Result<Response, Rejection> {
         if head.method == Method::OPTIONS {
+            self.make_way(head).await;
             return Ok(origin::preflight_response(head, ALLOWED_METHODS));
         }
         let authenticated = self.caller(head).await?;
@@ -369,6 +406,7 @@ pub(super) async fn health(State(endpoint): State<Arc<Endpoint>>, request: Reque
 pub(super) async fn not_found(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
     let (head, _) = request.into_parts();
     let answer = async {
+        endpoint.make_way(&head).await;
         match endpoint.authenticator.metadata(&head) {
             Some(metadata) => metadata,
             None if origin::is_preflight(&head) => Ok(origin::preflight_response(&head, ALLOWED_METHODS)),
@@ -395,3 +433,6 @@ impl Headers for RequestHeaders<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,9 @@
 //! Requests with a token that isn't accepted: a peer that guesses is slowed down, and has to wait.
 //!
-//! A valid token is always accepted, because others can use the same address.
+//! A valid token is always accepted, because others can use the same address. But while a peer has to wait, a token that
+//! it hasn't used lately is checked only after a delay: a client that doesn't wait for the answer learns nothing.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -9,6 +11,7 @@ use std::time::Duration;
 use moongate_auth::TokenProblem;
 use moongate_model::call_rate::CallRate;
 use moongate_model::caller::Caller;
+use moongate_model::names::Digest;
 use moongate_system::rate_table::RateTable;
 use tokio::time::Instant;
 
@@ -16,29 +19,72 @@ use tokio::time::Instant;
 /// times.
 const FAILURE_RATE: &str = "10/min";
 
-/// The delay of the answer to each further one.
-pub(crate) const FAILURE_DELAY: Duration = Duration::from_secs(1);
+/// The delay before each further one is checked.
+const FAILURE_DELAY: Duration = Duration::from_secs(1);
 
 /// The maximum number of peers that are remembered.
 const MAX_PEERS: usize = 1024;
+
+/// The time for which a token that a guessing peer used is checked without a delay.
+const ACCEPTED_TIME: Duration = Duration::from_secs(600);
+
+/// The maximum number of such tokens. Only valid ones are kept.
+const MAX_ACCEPTED_TOKENS: usize = 4096;
 
 /// Counts refused tokens by peer. A peer is an address, or a /64 network of IPv6.
 #[derive(Debug)]
 pub(crate) struct FailedTokens {
     rate: CallRate,
     peers: Mutex<RateTable<Caller>>,
+    accepted: Mutex<HashMap<(Caller, Digest), Instant>>,
 }
+
+/// A token whose check was delayed.
+#[derive(Debug)]
+pub(crate) struct DelayedToken(Caller, Digest);
 
 impl Default for FailedTokens {
     fn default() -> Self {
         let rate = CallRate::parse(FAILURE_RATE).expect("a valid rate");
-        Self { rate, peers: Mutex::new(RateTable::new(MAX_PEERS)) }
+        Self { rate, peers: Mutex::new(RateTable::new(MAX_PEERS)), accepted: Mutex::default() }
     }
 }
 
 impl FailedTokens {
+    /// Waits before a token is checked, if there were too many refused ones from its peer. If the client disconnects
+    /// while it waits, `abandoned` is called.
+    pub(crate) async fn delay_check(
+        &self,
+        address: IpAddr,
+        token: &[u8],
+        abandoned: impl FnOnce(),
+    ) -> Option<DelayedToken> {
+        if !self.is_exceeded(address) {
+            return None;
+        }
+        let token = (Caller::from_address(address), Digest::of(token));
+        let accepted = self.accepted.lock().unwrap_or_else(PoisonError::into_inner).get(&token).copied();
+        if accepted.is_some_and(|at| at.elapsed() < ACCEPTED_TIME) {
+            return None;
+        }
+        let abandoned = AbandonedCheck::new(abandoned);
+        tokio::time::sleep(FAILURE_DELAY).await;
+        abandoned.finish();
+        let (peer, digest) = token;
+        Some(DelayedToken(peer, digest))
+    }
+
+    /// Keeps a token that was valid, so that its check isn't delayed again.
+    pub(crate) fn accept(&self, DelayedToken(peer, digest): DelayedToken) {
+        let mut accepted = self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
+        if accepted.len() >= MAX_ACCEPTED_TOKENS {
+            accepted.clear();
+        }
+        accepted.insert((peer, digest), Instant::now());
+    }
+
     /// Reports whether there were too many refused tokens.
-    pub(crate) fn is_exceeded(&self, address: IpAddr) -> bool {
+    fn is_exceeded(&self, address: IpAddr) -> bool {
         let peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
         peers.wait(Instant::now(), &Caller::from_address(address), self.rate).is_some()
     }
@@ -46,7 +92,7 @@ impl FailedTokens {
     /// Counts a refused token. If there were too many before it, returns the time after which the peer can try again.
     pub(crate) fn record(&self, address: IpAddr, problem: TokenProblem) -> Option<Duration> {
         // The holder of a token needs to learn that it has expired or was revoked. Nobody has one with a wrong signature,
-        // and verifying it takes up to a millisecond.
+        // and verifying it takes up to a millisecond. For an opaque token, it takes a request to its issuer.
         let is_guess = matches!(
             problem,
             TokenProblem::Unknown
@@ -54,6 +100,7 @@ impl FailedTokens {
                 | TokenProblem::Signature
                 | TokenProblem::Algorithm
                 | TokenProblem::Issuer
+                | TokenProblem::Inactive
         );
         if !is_guess {
             return None;
@@ -68,8 +115,33 @@ impl FailedTokens {
     }
 }
 
+/// The check of a token, which calls its function if it is dropped before it has finished: the client has disconnected.
+pub(crate) struct AbandonedCheck<F: FnOnce()>(Option<F>);
+
+impl<F: FnOnce()> AbandonedCheck<F> {
+    pub(crate) fn new(abandoned: F) -> Self {
+        Self(Some(abandoned))
+    }
+
+    pub(crate) fn finish(mut self) {
+        self.0 = None;
+    }
+}
+
+impl<F: FnOnce()> Drop for AbandonedCheck<F> {
+    fn drop(&mut self) {
+        if let Some(abandoned) = self.0.take() {
+            abandoned();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
+    use futures_util::FutureExt as _;
+
     use super::*;
 
     fn address(number: u32) -> IpAddr {
@@ -90,15 +162,37 @@ mod tests {
         let network = |host: u16| IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, host]);
         let guessed = (0..11).filter_map(|host| failed.record(network(host), TokenProblem::Unknown));
         assert_eq!(guessed.count(), 1, "a network of IPv6 is one peer");
-        for problem in [TokenProblem::Expired, TokenProblem::UnknownKey, TokenProblem::Inactive] {
+        for problem in [TokenProblem::Expired, TokenProblem::UnknownKey, TokenProblem::Revoked] {
             assert_eq!(failed.record(address(1), problem), None, "it isn't a guess");
         }
-        for problem in [TokenProblem::Signature, TokenProblem::Algorithm, TokenProblem::Issuer] {
+        for problem in
+            [TokenProblem::Signature, TokenProblem::Algorithm, TokenProblem::Issuer, TokenProblem::Inactive]
+        {
             assert!(failed.record(address(1), problem).is_some(), "no client has such a token");
         }
         tokio::time::advance(Duration::from_secs(6)).await;
         assert_eq!(waits(address(1), 2).len(), 1);
         tokio::time::advance(Duration::from_secs(60)).await;
         assert!(waits(address(1), 10).is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn guesses_are_checked_late_and_count_if_nobody_waits() {
+        let failed = FailedTokens::default();
+        let count = Cell::new(0);
+        let abandoned = || count.set(count.get() + 1);
+        let begun = Instant::now();
+        assert!(failed.delay_check(address(1), b"valid", abandoned).await.is_none(), "nobody has guessed");
+        (0..10).for_each(|_| assert!(failed.record(address(1), TokenProblem::Unknown).is_none()));
+        assert!(failed.delay_check(address(2), b"valid", abandoned).await.is_none(), "another peer");
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+        assert!(failed.delay_check(address(1), b"valid", abandoned).now_or_never().is_none());
+        assert_eq!(count.get(), 1, "the client didn't wait");
+        let delayed = failed.delay_check(address(1), b"valid", abandoned).await.unwrap();
+        assert_eq!((begun.elapsed(), count.get()), (FAILURE_DELAY, 1));
+        failed.accept(delayed);
+        assert!(failed.delay_check(address(1), b"valid", abandoned).await.is_none(), "it was valid");
+        assert!(failed.delay_check(address(1), b"other", abandoned).await.is_some());
+        assert_eq!((begun.elapsed(), count.get()), (2 * FAILURE_DELAY, 1));
     }
 }

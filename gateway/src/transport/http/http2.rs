@@ -4,7 +4,7 @@
 //! be read at the same minimum rate: a stream that waits for its flow-control window for too long is reset, because the
 //! connection's own time limit doesn't notice it. So data is handed to the connection only as far as the windows allow.
 //! The heads of a connection without an authenticated request have a common limit, and a client that keeps abandoning
-//! its requests is disconnected.
+//! its requests, or sends many frames that carry none, is disconnected.
 
 use std::future::poll_fn;
 use std::net::SocketAddr;
@@ -34,6 +34,10 @@ use tokio_util::sync::CancellationToken;
 use crate::transport::http::client_identity::ClientIdentity;
 use crate::transport::http::client_stream::UnreadTime;
 use crate::transport::http::connections::{ConnectionHandle, ConnectionSlot};
+
+mod frames;
+
+use frames::CountedFrames;
 
 /// The protocol's name in ALPN.
 pub(super) const ALPN_NAME: &[u8] = b"h2";
@@ -102,6 +106,8 @@ pub(super) async fn serve(
     let handle = slot.handle();
     handle.begin_streams();
     let mut evicted = pin!(slot.evicted());
+    let too_many_frames = CancellationToken::new();
+    let stream = CountedFrames::new(stream, too_many_frames.clone());
     let handshake = builder().handshake::<_, Bytes>(stream);
     let mut connection = tokio::select! {
         connection = handshake => connection?,
@@ -133,6 +139,7 @@ pub(super) async fn serve(
                     return end(&mut connection, Reason::ENHANCE_YOUR_CALM).await;
                 }
             }
+            () = too_many_frames.cancelled() => return end(&mut connection, Reason::ENHANCE_YOUR_CALM).await,
             () = &mut evicted => return end(&mut connection, Reason::NO_ERROR).await,
             () = slot.idle_for(idle), if streams.is_empty() => {
                 return end(&mut connection, Reason::NO_ERROR).await;

@@ -18,7 +18,8 @@ use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use moongate_system::background::MovableFuture;
+use moongate_model::caller::Caller;
+use moongate_system::background::{self, MovableFuture, WorkOwner, move_to_background};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -53,6 +54,10 @@ const MAX_UNSENT_SYSTEM_BYTES: u32 = 64 * 1024;
 
 /// The delay after a failed accept, for example when there are no file descriptors left.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
+
+/// The number of a peer's connections without an authenticated request above which their TLS handshakes make way for
+/// other connections.
+const MAX_HANDSHAKES: usize = 2;
 
 /// The purpose of a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -283,12 +288,18 @@ async fn serve_tls_connection(
     service: ListenerService,
     slot: ConnectionSlot,
 ) {
+    if slot.handle().unauthenticated_of_peer() > MAX_HANDSHAKES {
+        // A handshake takes up to a millisecond, and costs a client that repeats another one's bytes nothing.
+        let peer = Caller::from_address(client.ip());
+        move_to_background(WorkOwner { plugin: None, caller: Some(&peer) }).await;
+    }
     let accepted = tokio::select! {
         accepted = tls.accept(stream, slot.handle(), client, &service.refusals) => accepted,
         () = service.stop.cancelled() => None,
         () = slot.evicted() => None,
     };
     let Some(AcceptedTls { stream, identity, is_http2 }) = accepted else { return };
+    background::request_return();
     let stream = DecryptedStream::new(stream);
     if !is_http2 {
         let peer = ConnectionPeer { address: client, identity };

@@ -24,6 +24,8 @@ pub(crate) enum CloseReason {
     Encoding,
     /// The caller's token or certificate has expired, or was revoked.
     CredentialEnded,
+    /// The peer sent too many small frames that complete no message.
+    TooManyFrames,
     /// A message is too long.
     TooLong,
     /// There was no message for too long.
@@ -45,6 +47,7 @@ impl CloseReason {
             Self::Binary => (1003, "binary messages aren't supported; send text"),
             Self::Encoding => (1007, "the message isn't UTF-8"),
             Self::CredentialEnded => (1008, "the token or certificate has expired or was revoked"),
+            Self::TooManyFrames => (1008, "too many pings or parts of messages"),
             Self::TooLong => (1009, "the message is larger than `max_body` in `[http]`"),
         }
     }

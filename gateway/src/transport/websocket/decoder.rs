@@ -6,6 +6,7 @@ use tokio::io::ReadBuf;
 use super::WebSocketRole;
 use super::close::CloseReason;
 use super::frame::{FrameHeader, FrameKind, Utf8Parts, apply_mask};
+use crate::transport::frame_budget::MAX_SMALL_BYTES;
 
 /// A received frame that isn't a part of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub(super) struct FrameDecoder {
     is_line_end_due: bool,
     /// The payload of the control frame that is being received.
     control: Vec<u8>,
+    /// The small frames that completed no message.
+    small_frames: u32,
 }
 
 impl FrameDecoder {
@@ -44,12 +47,18 @@ impl FrameDecoder {
             encoding: Utf8Parts::default(),
             is_line_end_due: false,
             control: Vec::new(),
+            small_frames: 0,
         }
     }
 
     /// True if a part of a message was received.
     pub(super) fn is_in_message(&self) -> bool {
         self.message.is_some()
+    }
+
+    /// Takes the number of small frames since the last time that completed no message.
+    pub(super) fn take_small_frames(&mut self) -> u32 {
+        std::mem::take(&mut self.small_frames)
     }
 
     /// Appends as much to `lines` as fits and was received, up to the next control frame.
@@ -109,6 +118,9 @@ impl FrameDecoder {
         let must_be_masked = self.role == WebSocketRole::Server;
         if frame.mask.is_some() != must_be_masked {
             return Err(CloseReason::Protocol);
+        }
+        if frame.length <= MAX_SMALL_BYTES && (frame.kind.is_control() || !frame.is_final) {
+            self.small_frames += 1;
         }
         let before = match (frame.kind, self.message) {
             (FrameKind::Close | FrameKind::Ping | FrameKind::Pong, _) => {

@@ -249,3 +249,19 @@ async fn the_last_frame_is_not_lost_while_the_peer_still_sends() {
     assert_eq!(closing.await.unwrap().unwrap() - start, LINGER_TIMEOUT);
     drop((input, to_gateway));
 }
+
+#[tokio::test(start_paused = true)]
+async fn too_many_small_frames_close_a_websocket() {
+    let start = masked(0x01, b"");
+    for small in [masked(0x89, b""), masked(0x8a, b"pong"), masked(0x00, b""), masked(0x00, b" ")] {
+        let bytes = |count: usize| [start.clone(), small.repeat(count), masked(0x80, b"1")].concat();
+        assert!(read_all(&bytes(100)).await.is_ok(), "{small:x?}");
+        assert_eq!(read_all(&bytes(300)).await, Err(CloseReason::TooManyFrames), "{small:x?}");
+    }
+    let message = masked(0x81, b"1");
+    assert_eq!(
+        read_all(&message.repeat(300)).await.as_deref(),
+        Ok(&*"1\n".repeat(300)),
+        "messages aren't small"
+    );
+}

@@ -268,3 +268,13 @@ async fn streams_of_a_caller_count_like_its_connections() {
     let stream = handle.open_stream(100).unwrap();
     assert!(stream.authenticate(&caller("ann")).is_ok());
 }
+
+#[tokio::test(start_paused = true)]
+async fn unauthenticated_connections_are_counted_by_peer() {
+    let limiter = limiter();
+    let slots = unauthenticated(&limiter, PEER, 3).await;
+    let other = limiter.acquire(OTHER_PEER).await;
+    assert_eq!([&slots[0], &other].map(|slot| slot.handle().unauthenticated_of_peer()), [3, 1]);
+    slots[0].handle().authenticate(&caller("honest")).unwrap();
+    assert_eq!(slots[1].handle().unauthenticated_of_peer(), 2, "the others are few again");
+}

@@ -71,3 +71,24 @@ async fn idle_and_half_open_connections_end() {
         assert!(elapsed.as_secs() <= 15, "{elapsed:?} after {start:?}");
     }
 }
+
+/// The settings, and this many pings.
+fn pings(count: usize) -> Vec<u8> {
+    let ping: &[u8] = &[0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
+    [PREFACE.to_vec(), EMPTY_SETTINGS.to_vec(), ping.repeat(count)].concat()
+}
+
+/// Nobody else waits for the frames of a client that sends nothing but small ones.
+#[tokio::test(start_paused = true)]
+async fn a_client_with_too_many_small_frames_is_disconnected() {
+    for (count, is_ended) in [(100, false), (2_000, true)] {
+        let (mut client, served) = connect(Some("ann"), Duration::from_secs(30)).await;
+        client.write_all(&pings(count)).await.unwrap();
+        let mut received = Vec::new();
+        let _ = client.read_to_end(&mut received).await;
+        // GOAWAY with the last stream and the error code.
+        let calm = [0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 11];
+        assert_eq!(received.windows(calm.len()).any(|part| part == calm), is_ended, "{count}: {received:?}");
+        assert_eq!(served.await.unwrap() < Duration::from_secs(30), is_ended, "{count}");
+    }
+}
