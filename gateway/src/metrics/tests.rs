@@ -15,8 +15,8 @@ use moongate_protocol::server::ServerGauges;
 use serde_json::json;
 
 use crate::supervisor::status::{
-    ConfigStatus, OfferCounts, PluginActivity, PluginIssue, PluginState, PluginStatus, ReloadCounts,
-    SupervisorStatus, WatchMode,
+    ConfigStatus, OfferCounts, PluginActivity, PluginIssue, PluginState, PluginStatus,
+    ReloadCounts, SupervisorStatus, WatchMode,
 };
 use moongate_host::{HostGauges, RequestCounts};
 
@@ -125,6 +125,7 @@ fn call(metrics: &Metrics, catalog_plugin: &CatalogPlugin, tool: &str, outcome: 
         kind: CallKind::Tool,
         name: Some(&name(tool)),
         outcome,
+        was_admitted: true,
         took,
     });
 }
