@@ -7,7 +7,7 @@ use moongate_model::access_history::{AccessHistory, GrantUse, LastUse, RefusedAc
 use moongate_model::names::PluginId;
 
 use super::PageContent;
-use super::html::{count, nothing, number, shown, table, text, time};
+use super::html::{count, nothing, number, shown, table, text, time, with_code};
 
 /// The maximum number of listed refusals.
 const MAX_REFUSED: usize = 30;
@@ -45,16 +45,6 @@ pub(super) fn refused(page: &PageContent) -> Markup {
         .collect();
     let columns = [text("Plugin"), text("Access"), text("To allow it"), number("Times"), text("Last")];
     table("refused", columns, &rows)
-}
-
-/// A sentence whose parts in backticks are code.
-fn with_code(sentence: &str) -> Markup {
-    let sentence = shown(sentence);
-    html! {
-        @for (at, part) in sentence.split('`').enumerate() {
-            @if at % 2 == 1 { code { (part) } } @else { (part) }
-        }
-    }
 }
 
 /// A sheet for each plugin.

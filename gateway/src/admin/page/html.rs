@@ -70,7 +70,17 @@ pub(super) fn shown(text: &str) -> String {
 
 /// A sentence in place of a table without rows.
 pub(super) fn nothing(sentence: &str) -> Markup {
-    html! { p.nothing { (sentence) } }
+    html! { p.nothing { (with_code(sentence)) } }
+}
+
+/// A sentence whose parts in backticks are code.
+pub(super) fn with_code(sentence: &str) -> Markup {
+    let sentence = shown(sentence);
+    html! {
+        @for (at, part) in sentence.split('`').enumerate() {
+            @if at % 2 == 1 { code { (part) } } @else { (part) }
+        }
+    }
 }
 
 /// A point in time: without its date on the same day.

@@ -16,7 +16,7 @@ pub(super) fn content(page: &PageContent) -> Markup {
     let plugins = &page.snapshot.status.plugins;
     if plugins.is_empty() {
         return nothing(
-            "No plugins are configured. Run “moongate add NAME”, or add a table to gateway.toml.",
+            "No plugins are configured. Run `moongate add NAME`, or add a table to `gateway.toml`.",
         );
     }
     let mut counts = BTreeMap::<&PluginId, Vec<&ItemCounts>>::new();

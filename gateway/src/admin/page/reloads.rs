@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::PageContent;
-use super::html::{Tone, badge, duration, nothing, number, shown, table, text, time};
+use super::html::{Tone, badge, duration, nothing, number, table, text, time, with_code};
 use crate::supervisor::status::ReloadRecord;
 
 /// The separator of the changes in an outcome.
@@ -18,16 +18,16 @@ pub(super) fn content(page: &PageContent) -> Markup {
         .iter()
         .map(|ReloadRecord { at, took, plugin, outcome }| {
             let (tone, word, changes) = match outcome {
-                Ok(changes) => (Tone::Good, "applied", changes),
-                Err(reason) => (Tone::Bad, "failed", reason),
+                Ok(changes) => (Tone::Good, "applied", changes.split(SEPARATOR).collect()),
+                Err(reason) => (Tone::Bad, "failed", vec![reason.as_str()]),
             };
             [
                 time(*at, page.now),
                 html! {
-                    @match plugin { Some(plugin) => span.name { (plugin) }, None => "configuration" }
+                    span.name { @match plugin { Some(plugin) => (plugin), None => "configuration" } }
                 },
                 badge(tone, word),
-                html! { ul.changes { @for change in changes.split(SEPARATOR) { li { (shown(change)) } } } },
+                html! { ul.changes { @for change in &changes { li { (with_code(change)) } } } },
                 html! { (duration(*took)) },
             ]
         })

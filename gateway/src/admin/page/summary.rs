@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::html::{Tone, badge, count, plot, reload_form, shown, sum, time};
+use super::html::{Tone, badge, count, plot, reload_form, shown, sum, time, with_code};
 use super::{PageContent, ServingState};
 use crate::supervisor::status::{
     ConfigStatus, PendingChange, PluginIssue, PluginState, PluginStatus, WatchMode,
@@ -49,7 +49,7 @@ pub(super) fn content(page: &PageContent) -> Markup {
                             (badge(matter.tone, if matter.needs_reload { "waits" } else { "problem" })) " "
                             (matter.title)
                             @if !matter.details.is_empty() {
-                                ul { @for detail in &matter.details { li { (detail) } } }
+                                ul { @for detail in &matter.details { li { (with_code(detail)) } } }
                             }
                         }
                     }
@@ -186,7 +186,7 @@ fn of_plugin(plugin: &PluginStatus) -> Vec<Matter> {
         let details = hint.iter().map(|hint| format!("hint: {}", shown(hint))).collect();
         matters.push(Matter {
             tone,
-            title: html! { (id) ": " (shown(reason)) },
+            title: html! { (id) ": " (with_code(reason)) },
             details,
             needs_reload: false,
         });

@@ -24,7 +24,7 @@ async fn the_page_shows_the_state_and_allows_no_foreign_content() {
         "gateway.toml</code>",
         "A restart applies <code>http.listen</code>",
         "A reload applies <code>gateway.wider_grants</code>",
-        "gets wider permissions<ul><li>env `LANG`</li></ul>",
+        "gets wider permissions<ul><li>env <code>LANG</code></li></ul>",
         "plugin-bad",
         "not a component",
         "hint: rebuild it",
