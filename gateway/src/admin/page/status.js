@@ -3,6 +3,7 @@
 
 const notice = document.getElementById("notice");
 const RETRY_MILLISECONDS = 3000;
+const MAX_LINES = 5;
 let events = null;
 let retry = null;
 let isLost = false;
@@ -80,10 +81,14 @@ async function reload() {
     return [`The reload failed: ${answer.error}`];
   }
   const lines = [
-    ...answer.changed,
     ...answer.failed.map((line) => `failed: ${line}`),
     ...answer.needs_restart.map((key) => `needs a restart: ${key}`),
+    ...answer.changed,
   ];
+  if (lines.length > MAX_LINES) {
+    const more = lines.length - MAX_LINES;
+    lines.splice(MAX_LINES, more, `and ${more} more, under Reloads`);
+  }
   return lines.length === 0 ? ["Reloaded. Nothing changed."] : lines;
 }
 
