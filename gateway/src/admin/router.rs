@@ -226,9 +226,7 @@ impl AdminRouter {
             RequestOrigin::OtherPage => true,
         };
         let checked = self.origins.check(head);
-        if let Err(rejection) =
-            checked.and_then(|()| if is_blocked { Err(Rejection::Origin) } else { Ok(()) })
-        {
+        if let Err(rejection) = checked.and(if is_blocked { Err(Rejection::Origin) } else { Ok(()) }) {
             self.record_refusal(head, rejection);
             return Err(rejection.into());
         }
