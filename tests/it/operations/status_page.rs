@@ -29,12 +29,14 @@ fn shows_calls_used_permissions_and_refusals() {
         "{before}"
     );
 
-    assert!(http.call("notes_list_directory", json!({ "path": "/notes" })).to_string().contains("a.txt"));
+    assert!(
+        http.call("notes_read_text_file", json!({ "path": "/notes/a.txt" })).to_string().contains("hello")
+    );
     http.call("fetch_fetch", json!({ "url": "https://elsewhere.example/a" }));
     wait_until("the calls are counted", || page(admin).contains("fetch_fetch"));
     let after = page(admin);
     for part in [
-        "notes_list_directory notes 1 0",
+        "notes_read_text_file notes 1 0",
         "/notes (ro)",
         "elsewhere.example",
         "\"https://elsewhere.example\"",
