@@ -160,6 +160,7 @@ fn counting(dispatcher: &Dispatcher) -> Result<f64> {
         kind: CallKind::Tool,
         name,
         outcome: CallOutcome::Done,
+        was_admitted: true,
         took: Some(took),
     };
     let request = RequestEnd {

@@ -1,8 +1,8 @@
-//! The admin listener: liveness, readiness, metrics, status and reload.
+//! The admin listener: the status page, liveness, readiness, metrics, status and reload.
 //!
 //! The admin listener has its own address and accept loop, so that it still responds while MCP clients use up the other
 //! listener's connections, and during shutdown, when it ends last. Unless it requires a token or client certificates,
-//! it listens on loopback only. It rejects requests from web pages. `app` binds it before anything is loaded and opens
+//! it listens on loopback only. It rejects requests from the web pages of other origins. `app` binds it before anything is loaded and opens
 //! it when the gateway serves; until every plugin has been loaded or has failed, it reports that the gateway isn't
 //! ready.
 
@@ -25,9 +25,13 @@ use crate::transport::http::{BindError, admin_connections, reserved_files};
 mod authentication;
 mod router;
 mod health;
+mod page;
+mod page_events;
 mod rejection;
 mod report;
+mod request_origin;
 
+pub use page::GatewaySnapshot;
 pub use report::{format_time, plugin_documents};
 pub use router::AdminRoute;
 use router::AdminRouter;
@@ -42,13 +46,16 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 pub struct AdminContext {
     /// Reads the current status of the supervisor.
     pub status: Box<dyn Fn() -> SupervisorStatus + Send + Sync>,
+    /// Reads everything that the status page shows.
+    pub snapshot: Box<dyn Fn() -> GatewaySnapshot + Send + Sync>,
     /// Requests reloads.
     pub reloader: Reloader,
     /// Renders the current metrics.
     pub metrics: Box<dyn Fn(MetricsFormat) -> String + Send + Sync>,
     /// Counts a request that was refused for this reason.
     pub refused: Box<dyn Fn(&'static str) + Send + Sync>,
-    /// Records that a peer's credentials were missing or not accepted, or that its request came from a web page.
+    /// Records that a peer's credentials were missing or not accepted, or that its request came from another web
+    /// page.
     pub peer_refused: Box<dyn Fn(IpAddr, &'static str) + Send + Sync>,
     /// Cancelled when every plugin has been loaded or has failed.
     pub loaded: CancellationToken,

@@ -19,6 +19,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::admin::{self, AdminError};
 use crate::audit::{AuditStartError, Auditor, ObserverSet};
+use crate::call_history::CallHistory;
 use crate::metrics::Metrics;
 use crate::supervisor::control::AdminCredentials;
 use crate::supervisor::memory_shares::MemoryShares;
@@ -41,7 +42,7 @@ pub use signals::{ReloadSignal, ShutdownSignals, SystemSignals};
 pub use stop::{AbandonedWork, StopOutcome, StopReason};
 pub use systemd::{ReloadNotifier, SystemdNotifier};
 
-use admin_listener::AdminListener;
+use admin_listener::{AdminListener, CallObservers};
 use signals::SignalReloader;
 use stop::TransportTasks;
 use transports::{TransportContext, bind_http, bind_unix_socket};
@@ -191,7 +192,8 @@ impl App {
             Supervisor::start(started, plugins.own_addresses(own).admin_credentials(credentials)).await?,
         );
         let metrics = Metrics::new(supervisor.catalog(), supervisor.tokens());
-        let server = server(config, &supervisor, &metrics, audit.as_ref())?;
+        let history = admin.as_ref().map(|_| CallHistory::new(supervisor.catalog()));
+        let server = server(config, &supervisor, &metrics, history.as_ref(), audit.as_ref())?;
         let ending = TransportShutdown::default();
         let draining = CancellationToken::new();
         let context = TransportContext {
@@ -211,8 +213,9 @@ impl App {
             restore = Some(after);
             context.serve_stdio(input, output)
         });
-        if let Some(admin) = &admin {
-            admin.open(&supervisor, &server, &metrics, audit.as_ref(), &draining);
+        if let (Some(admin), Some(history)) = (&admin, &history) {
+            let observers = CallObservers { metrics: &metrics, history, audit: audit.as_ref() };
+            admin.open(&supervisor, &server, observers, &draining);
         }
         Ok(Self {
             supervisor,
@@ -373,6 +376,7 @@ fn server(
     config: &Config,
     supervisor: &Supervisor,
     metrics: &Arc<Metrics>,
+    history: Option<&Arc<CallHistory>>,
     audit: Option<&Arc<Auditor>>,
 ) -> Result<Arc<Server>, RandomnessError> {
     let http = &config.http;
@@ -400,14 +404,11 @@ fn server(
     let max_wait = (!config.require_all).then_some(config.startup_wait);
     let startup_wait = StartupWait::new(supervisor.startup_stages().clone(), max_wait);
     let dispatcher = supervisor.dispatcher().with_startup_wait(startup_wait);
-    let metrics: Arc<dyn Observer> = Arc::<Metrics>::clone(metrics);
-    let observer: Arc<dyn Observer> = match audit {
-        Some(audit) => {
-            let audit: Arc<dyn Observer> = Arc::<Auditor>::clone(audit);
-            ObserverSet::new(vec![audit, metrics])
-        }
-        None => metrics,
-    };
+    let audit = audit.map(|audit| Arc::<Auditor>::clone(audit) as Arc<dyn Observer>);
+    let history = history.map(|history| Arc::<CallHistory>::clone(history) as Arc<dyn Observer>);
+    let metrics = Arc::<Metrics>::clone(metrics) as Arc<dyn Observer>;
+    let observers: Vec<_> = audit.into_iter().chain([metrics]).chain(history).collect();
+    let observer = ObserverSet::new(observers);
     Ok(Server::new(dispatcher.with_observer(observer), options))
 }
 

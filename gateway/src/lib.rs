@@ -8,6 +8,8 @@ pub mod telemetry;
 pub mod supervisor;
 // Counts calls and requests, and renders metrics.
 pub mod metrics;
+// The calls of the last hour, for the status page.
+pub mod call_history;
 // The audit log: turns what is observed into records.
 pub mod audit;
 // Transports: stdio and HTTP.

@@ -28,6 +28,7 @@ mod sighup;
 mod socket_activation;
 mod startup;
 mod status;
+mod status_page;
 #[cfg(unix)]
 mod systemd;
 #[cfg(unix)]

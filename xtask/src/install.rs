@@ -30,6 +30,8 @@ pub(crate) enum MissingTool {
     Npm,
     /// A Node of the version that the packages need, from npm or on the machine.
     Node,
+    /// Chromium.
+    Chromium,
     /// cargo-deny.
     CargoDeny,
 }
@@ -40,6 +42,7 @@ impl fmt::Display for MissingTool {
             Self::Python => "python3 (3.11 or later) with the module `venv` isn't installed",
             Self::Npm => "npm isn't installed",
             Self::Node => "Node 22 isn't installed, and npm has no build for this machine",
+            Self::Chromium => "chromium isn't installed",
             Self::CargoDeny => "cargo-deny isn't installed; run `cargo install --locked cargo-deny`",
         })
     }

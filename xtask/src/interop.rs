@@ -1,7 +1,7 @@
 //! `interop`: tests with programs that share no code with the gateway.
 //!
 //! Real MCP clients, installed from committed lockfiles, use everything that they support through the built gateway, over
-//! each transport and in each revision. Official servers answer the same calls as our plugins, and the official
+//! each transport and in each revision. A browser uses the status page. Official servers answer the same calls as our plugins, and the official
 //! conformance suite runs against the gateway. A suite whose language isn't installed is skipped with a warning; with
 //! `CI=true` it fails.
 
@@ -18,6 +18,7 @@ use crate::report::{self, Tally};
 use crate::run::ProcessRun;
 use crate::server::Server;
 
+mod browser;
 mod conformance;
 mod inspector;
 mod oauth;
@@ -36,12 +37,13 @@ use tls::TlsGateway;
 type Suite = (&'static str, fn(&Project, &mut ClientTable) -> Result<SuiteOutcome>);
 
 /// All suites.
-const SUITES: [Suite; 7] = [
+const SUITES: [Suite; 8] = [
     ("typescript", typescript::run),
     ("python", python::run),
     ("rust", rust::run),
     ("inspector", inspector::run),
     ("oauth", oauth::run),
+    ("browser", |project, _| browser::run(project)),
     ("official", |project, _| official::run(project)),
     ("conformance", |project, _| conformance::run(project)),
 ];

@@ -38,7 +38,7 @@ Verbs:
   demo [--stdio]         build the gateway and the plugins, then serve `gateway.toml` over HTTP (or stdio)
   test [--fast]          run everything that CI runs; --fast skips clippy, docs, cargo-deny and the interop tests
   interop [suite…]       test the built gateway with real MCP clients; suites: typescript, python, rust, inspector,
-                         oauth, official, conformance
+                         oauth, browser, official, conformance
   build-plugins          build all guests and copy them to `plugins/dist/<name>.wasm`; JavaScript and Python guests
                          need npm and Python
   dist [part…]           write the files of a release: static binary, packages, container image; `dist --help` lists

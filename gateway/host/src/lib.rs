@@ -40,6 +40,7 @@ use moongate_model::names::{Digest, PluginId};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
+use self::diagnostics::access_record::AccessRecords;
 use self::engine::{KeptMemory, Ticker};
 use self::exported_functions::package_docs;
 use self::load::cache::CodeCache;
@@ -169,6 +170,7 @@ impl WasmHost {
             stores: KeyValueStores::new(state),
             disk_usages: DiskUsages::default(),
             outbound_http: OutboundHttp::new(outgoing)?,
+            access_records: AccessRecords::default(),
             openings: DirectoryOpener::new(),
             instance_pool,
             guest_memory,

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use moongate_config::{Limits, PluginConfig};
+use moongate_model::access_history::AccessHistory;
 use moongate_model::call::{
     CallContext, CallError, Completion, CompletionTarget, Outcome, PromptResult, ReadResult, ToolResult,
 };
@@ -262,6 +263,10 @@ impl Plugin for WasmPlugin {
 
     fn unavailable_directories(&self) -> Vec<PathBuf> {
         self.sandbox.logged_warnings.unavailable_directories()
+    }
+
+    fn access_history(&self) -> AccessHistory {
+        self.sandbox.logged_warnings.access().history(&self.sandbox.config)
     }
 
     fn call_tool<'a>(

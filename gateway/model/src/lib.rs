@@ -28,6 +28,8 @@ pub mod log_field;
 pub mod manifest;
 // One call: its context, its outcome and its errors.
 pub mod call;
+// How a plugin used its grants.
+pub mod access_history;
 // Secret strings, and how to find them in other text.
 pub mod secret;
 // The part of a plugin's configuration that the protocol needs.

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use crate::access_history::AccessHistory;
 use crate::call::{
     CallContext, CallError, Completion, CompletionTarget, Outcome, PromptResult, ReadResult, ToolResult,
 };
@@ -63,6 +64,11 @@ pub trait Plugin: fmt::Debug + Send + Sync {
     /// The granted directories that couldn't be opened for the last call.
     fn unavailable_directories(&self) -> Vec<PathBuf> {
         Vec::new()
+    }
+
+    /// How calls used its grants, under all its configurations since the gateway started.
+    fn access_history(&self) -> AccessHistory {
+        AccessHistory::default()
     }
 
     /// Calls a tool. `args` is the caller's JSON object exactly as written; it has been validated.

@@ -26,6 +26,7 @@ mod access_log;
 mod arguments;
 mod check_pool;
 mod error;
+mod has_outcome;
 mod startup_wait;
 mod suggestions;
 mod observer;
@@ -34,8 +35,8 @@ mod output;
 pub use arguments::Arguments;
 pub use error::DispatchError;
 pub use observer::{
-    CallAdmission, CallEnd, CallInput, CallKind, CallOutcome, InputHasher, NetworkTransport, Observer,
-    RefusedName, RefusedRequest, RequestEnd,
+    AdmittedCall, CallAdmission, CallEnd, CallInput, CallKind, CallOutcome, InputHasher, NetworkTransport,
+    Observer, RefusedName, RefusedRequest, RequestEnd,
 };
 pub(crate) use observer::{Observed, RequestSpan};
 pub use startup_wait::{StartupStages, StartupWait};

@@ -2,12 +2,15 @@
 //!
 //! Without either, only this machine can reach the listener, and requests need no credentials.
 
+use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use axum::extract::ConnectInfo;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use moongate_auth::{StaticTokens, TokenProblem};
 use moongate_config::{AdminConfig, BearerToken, Secret};
 use moongate_model::caller::Caller;
@@ -93,9 +96,9 @@ impl AdminAuthenticator {
             }
         }
         let (Some(value), None) = (given.next(), given.next()) else { return Err(Rejection::MissingToken) };
-        let Some(token) = bearer(value.as_bytes()) else { return Err(Rejection::MissingToken) };
-        let delayed = self.failed_tokens.delay_check(peer.to_canonical(), token, abandoned).await;
-        if self.tokens.holder(&Digest::of(token)).is_some() {
+        let Some(token) = token(value.as_bytes()) else { return Err(Rejection::MissingToken) };
+        let delayed = self.failed_tokens.delay_check(peer.to_canonical(), &token, abandoned).await;
+        if self.tokens.holder(&Digest::of(&token)).is_some() {
             delayed.into_iter().for_each(|token| self.failed_tokens.accept(token));
             return Ok(Caller::from_address(peer));
         }
@@ -104,6 +107,21 @@ impl AdminAuthenticator {
             Some(wait) => Err(Rejection::TooManyFailedTokens(wait)),
         }
     }
+}
+
+/// The token of an `Authorization` header: a bearer token, or the password that a browser asked its user for (RFC 7617).
+/// Its user name has no meaning.
+fn token(header: &[u8]) -> Option<Cow<'_, [u8]>> {
+    if let Some(token) = bearer(header) {
+        return Some(Cow::Borrowed(token));
+    }
+    let (scheme, credentials) = std::str::from_utf8(header).ok()?.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let credentials = BASE64_STANDARD.decode(credentials.trim()).ok()?;
+    let colon = credentials.iter().position(|byte| *byte == b':')?;
+    Some(Cow::Owned(credentials[colon + 1..].to_vec()))
 }
 
 /// The address of the peer.

@@ -19,6 +19,8 @@ pub(super) enum AdminRejection {
     Starting,
     /// Too many requests are waiting for a reload.
     Busy,
+    /// Too many pages are kept up to date.
+    TooManyPages,
     /// The gateway is stopping.
     Stopping,
 }
@@ -34,7 +36,7 @@ impl AdminRejection {
     pub(super) fn reason(&self) -> Option<&'static str> {
         match self {
             Self::Http(rejection) => Some(rejection.reason()),
-            Self::Body(_) | Self::Starting | Self::Busy | Self::Stopping => None,
+            Self::Body(_) | Self::Starting | Self::Busy | Self::TooManyPages | Self::Stopping => None,
         }
     }
 
@@ -44,8 +46,13 @@ impl AdminRejection {
             Self::Http(rejection) => {
                 let mut response = rejection.respond(body(&message(rejection)).into_bytes());
                 if response.status() == StatusCode::UNAUTHORIZED {
+                    let fields = response.headers_mut();
                     let challenge = HeaderValue::from_static(r#"Bearer realm="moongate admin""#);
-                    response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+                    fields.insert(WWW_AUTHENTICATE, challenge);
+                    // Browsers ask for a user name and a password; the password is the token.
+                    let challenge =
+                        HeaderValue::from_static(r#"Basic realm="moongate admin", charset="UTF-8""#);
+                    fields.append(WWW_AUTHENTICATE, challenge);
                 }
                 response
             }
@@ -53,6 +60,9 @@ impl AdminRejection {
             Self::Starting => json(StatusCode::SERVICE_UNAVAILABLE, "the gateway is starting"),
             Self::Busy => {
                 json(StatusCode::SERVICE_UNAVAILABLE, "too many reload requests are waiting; try again later")
+            }
+            Self::TooManyPages => {
+                json(StatusCode::SERVICE_UNAVAILABLE, "too many pages are open; load the page again later")
             }
             Self::Stopping => json(StatusCode::SERVICE_UNAVAILABLE, "the gateway is stopping"),
         }
@@ -71,7 +81,7 @@ fn message(rejection: Rejection) -> String {
              `allowed_hosts` in `[admin]`"
                 .to_owned()
         }
-        Rejection::Origin => "requests from web pages are blocked".to_owned(),
+        Rejection::Origin => "requests from other web pages are blocked".to_owned(),
         Rejection::Path => format!("not found; available: {}", AdminRoute::list()),
         Rejection::ContentType => {
             "the body must be JSON; send `{}` with `Content-Type: application/json`".to_owned()

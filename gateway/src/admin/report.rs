@@ -45,6 +45,16 @@ impl ProcessInfo {
     pub(super) fn current() -> Self {
         Self { pid: std::process::id(), started: SystemTime::now(), started_at: Instant::now() }
     }
+
+    /// The time when it started.
+    pub(super) fn started(&self) -> SystemTime {
+        self.started
+    }
+
+    /// The time since then.
+    pub(super) fn uptime(&self) -> Duration {
+        self.started_at.elapsed()
+    }
 }
 
 /// The document.
@@ -64,7 +74,7 @@ pub(super) fn document(status: &SupervisorStatus, process: &ProcessInfo, ready: 
         "version": env!("CARGO_PKG_VERSION"),
         "pid": process.pid,
         "started": format_time(process.started),
-        "uptime_seconds": process.started_at.elapsed().as_secs(),
+        "uptime_seconds": process.uptime().as_secs(),
         "ready": ready,
         "generation": generation,
         "settled": settled,
@@ -112,6 +122,7 @@ fn plugin(plugin: &PluginStatus) -> Value {
     let PluginStatus {
         id,
         source,
+        origin: _,
         state,
         activity,
         digest,

@@ -1,25 +1,30 @@
 //! Handles requests to the admin listener. The checks run in this order: host and origin, credentials, path, method,
 //! content type and size.
 //!
+//! Web pages of other origins are refused. A link to the status page is followed, because reading changes nothing.
 //! Health probes need no credentials, but without them the answers contain nothing but the state.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HOST, ORIGIN, VARY, X_CONTENT_TYPE_OPTIONS};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, VARY, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, request};
 use axum::response::Response;
-use moongate_config::{AdminConfig, Secret, WebOrigin};
+use moongate_config::{AdminConfig, Secret};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 
 use crate::admin::AdminContext;
 use crate::admin::authentication::{AdminAuthenticator, peer};
 use crate::admin::health::{Readiness, ReadinessDetail};
+use crate::admin::page::{self, PageContent, ServingState};
+use crate::admin::page_events::page_events;
 use crate::admin::rejection::AdminRejection;
 use crate::admin::report::{self, ProcessInfo};
+use crate::admin::request_origin::RequestOrigin;
 use crate::metrics::MetricsFormat;
 use crate::supervisor::control::{ReloadCause, ReloadResult, SupervisorStopped};
 use crate::transport::http::accept::{MediaRange, media_ranges};
@@ -34,12 +39,25 @@ const MAX_BODY_BYTES: usize = 64 * 1024;
 /// The maximum number of requests waiting for a reload: far below the number of connections.
 pub(super) const MAX_WAITING_RELOADS: usize = 16;
 
+/// The maximum number of open pages that are kept up to date: far below the number of connections.
+pub(super) const MAX_PAGE_STREAMS: usize = 16;
+
 const TEXT_MEDIA_TYPE: &str = "text/plain; charset=utf-8";
 const JSON_MEDIA_TYPE: &str = "application/json";
 
 /// A path of the admin listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AdminRoute {
+    /// The status page.
+    Page,
+    /// The style sheet of the page.
+    Style,
+    /// The script of the page.
+    Script,
+    /// The icon of the page.
+    Icon,
+    /// Changed sections of the page, as an event stream.
+    Events,
     /// Liveness of the process.
     Livez,
     /// Readiness of the gateway.
@@ -54,7 +72,12 @@ pub enum AdminRoute {
 
 impl AdminRoute {
     /// All paths, including aliases.
-    const ALL: [(&'static str, Self); 6] = [
+    const ALL: [(&'static str, Self); 11] = [
+        ("/", Self::Page),
+        ("/status.css", Self::Style),
+        ("/status.js", Self::Script),
+        ("/icon.svg", Self::Icon),
+        ("/events", Self::Events),
         ("/livez", Self::Livez),
         ("/healthz", Self::Livez),
         ("/readyz", Self::Readyz),
@@ -63,9 +86,10 @@ impl AdminRoute {
         ("/reload", Self::Reload),
     ];
 
-    /// The list of paths, for error messages.
+    /// The list of paths, for error messages, without the parts of the page.
     pub(super) fn list() -> String {
-        Self::ALL.map(|(path, route)| format!("{} {path}", route.method())).join(", ")
+        let listed = Self::ALL.iter().filter(|(_, route)| !route.is_part_of_page());
+        listed.map(|(path, route)| format!("{} {path}", route.method())).collect::<Vec<_>>().join(", ")
     }
 
     fn from_path(path: &str) -> Option<Self> {
@@ -79,17 +103,29 @@ impl AdminRoute {
     }
 
     fn method(self) -> &'static str {
-        match self {
-            Self::Livez | Self::Readyz | Self::Metrics | Self::Status => "GET",
-            Self::Reload => "POST",
-        }
+        self.methods().split(',').next().unwrap_or_default()
     }
 
     /// The supported methods, as in `Allow`.
     fn methods(self) -> &'static str {
         match self {
-            Self::Livez | Self::Readyz | Self::Metrics | Self::Status => "GET, HEAD",
             Self::Reload => "POST",
+            Self::Page
+            | Self::Style
+            | Self::Script
+            | Self::Icon
+            | Self::Events
+            | Self::Livez
+            | Self::Readyz
+            | Self::Metrics
+            | Self::Status => "GET, HEAD",
+        }
+    }
+
+    fn is_part_of_page(self) -> bool {
+        match self {
+            Self::Style | Self::Script | Self::Icon | Self::Events => true,
+            Self::Page | Self::Livez | Self::Readyz | Self::Metrics | Self::Status | Self::Reload => false,
         }
     }
 
@@ -97,7 +133,14 @@ impl AdminRoute {
     fn is_probe(self) -> bool {
         match self {
             Self::Livez | Self::Readyz => true,
-            Self::Metrics | Self::Status | Self::Reload => false,
+            Self::Page
+            | Self::Style
+            | Self::Script
+            | Self::Icon
+            | Self::Events
+            | Self::Metrics
+            | Self::Status
+            | Self::Reload => false,
         }
     }
 
@@ -115,6 +158,8 @@ pub(super) struct AdminRouter {
     process: ProcessInfo,
     admin: OnceLock<AdminContext>,
     reloading: Semaphore,
+    /// The open streams of the page.
+    streams: Arc<Semaphore>,
 }
 
 impl AdminRouter {
@@ -126,6 +171,7 @@ impl AdminRouter {
             process: ProcessInfo::current(),
             admin: OnceLock::new(),
             reloading: Semaphore::new(MAX_WAITING_RELOADS),
+            streams: Arc::new(Semaphore::new(MAX_PAGE_STREAMS)),
         }
     }
 
@@ -181,22 +227,34 @@ impl AdminRouter {
         }
     }
 
-    async fn answer(&self, head: &request::Parts, body: Body) -> Result<Response, AdminRejection> {
-        let from_page = || !is_same_origin(self.scheme, &head.headers);
+    async fn answer(self: &Arc<Self>, head: &request::Parts, body: Body) -> Result<Response, AdminRejection> {
+        let route = AdminRoute::from_path(head.uri.path());
+        let sender = RequestOrigin::of(self.scheme, head);
+        let is_blocked = match sender {
+            RequestOrigin::Program | RequestOrigin::OwnPage => false,
+            RequestOrigin::Link => route != Some(AdminRoute::Page),
+            RequestOrigin::OtherPage => true,
+        };
         let checked = self.origins.check(head);
-        if let Err(rejection) =
-            checked.and_then(|()| if from_page() { Err(Rejection::Origin) } else { Ok(()) })
-        {
+        if let Err(rejection) = checked.and(if is_blocked { Err(Rejection::Origin) } else { Ok(()) }) {
             self.record_refusal(head, rejection);
             return Err(rejection.into());
         }
-        let route = AdminRoute::from_path(head.uri.path());
         let detail = self.authenticate(head, route).await?;
         let route = route.ok_or(Rejection::Path)?;
         if !route.supports(&head.method) {
             return Err(Rejection::Method(route.methods()).into());
         }
         match route {
+            AdminRoute::Page => Ok(page_response(page::document(&self.page_content()?))),
+            AdminRoute::Style => {
+                Ok(respond(StatusCode::OK, "text/css; charset=utf-8", page::STYLE.to_owned()))
+            }
+            AdminRoute::Script => {
+                Ok(respond(StatusCode::OK, "text/javascript; charset=utf-8", page::SCRIPT.to_owned()))
+            }
+            AdminRoute::Icon => Ok(respond(StatusCode::OK, "image/svg+xml", page::ICON.to_owned())),
+            AdminRoute::Events => self.events(head),
             AdminRoute::Livez => Ok(respond(StatusCode::OK, TEXT_MEDIA_TYPE, "alive\n".to_owned())),
             AdminRoute::Readyz => Ok(self.ready(detail)),
             AdminRoute::Metrics => {
@@ -212,7 +270,17 @@ impl AdminRouter {
                 let ready = Readiness::of(Some(admin)).is_ready();
                 Ok(document(&report::document(&status, &self.process, ready)))
             }
-            AdminRoute::Reload => self.reload(head, body).await,
+            AdminRoute::Reload if sender == RequestOrigin::OwnPage && is_form(&head.headers) => {
+                self.reload(head).await?;
+                Ok(back_to_page())
+            }
+            AdminRoute::Reload => {
+                body::check_type(&head.headers)?;
+                let body = body::read(&head.headers, body, MAX_BODY_BYTES).await?;
+                check_options(&body)?;
+                let ReloadResult { changed, failed, needs_restart } = self.reload(head).await?;
+                Ok(document(&json!({ "changed": changed, "failed": failed, "needs_restart": needs_restart })))
+            }
         }
     }
 
@@ -226,10 +294,8 @@ impl AdminRouter {
         respond(status, TEXT_MEDIA_TYPE, readiness.text(detail))
     }
 
-    async fn reload(&self, head: &request::Parts, body: Body) -> Result<Response, AdminRejection> {
-        body::check_type(&head.headers)?;
-        let body = body::read(&head.headers, body, MAX_BODY_BYTES).await?;
-        check_options(&body)?;
+    /// Requests a reload, and waits for its result.
+    async fn reload(&self, head: &request::Parts) -> Result<ReloadResult, AdminRejection> {
         let admin = self.opened()?;
         // A reload can take long, so its connection counts as busy.
         let _active = head.extensions.get::<ConnectionHandle>().map(ConnectionHandle::begin_request);
@@ -240,9 +306,40 @@ impl AdminRouter {
             reloaded = admin.reloader.reload(ReloadCause::Admin) => reloaded,
             () = admin.draining.cancelled() => Err(SupervisorStopped),
         };
-        let ReloadResult { changed, failed, needs_restart } =
-            reloaded.map_err(|SupervisorStopped| AdminRejection::Stopping)?;
-        Ok(document(&json!({ "changed": changed, "failed": failed, "needs_restart": needs_restart })))
+        reloaded.map_err(|SupervisorStopped| AdminRejection::Stopping)
+    }
+
+    /// What the status page shows now.
+    pub(super) fn page_content(&self) -> Result<PageContent, AdminRejection> {
+        let admin = self.opened()?;
+        let state = if admin.draining.is_cancelled() {
+            ServingState::Stopping
+        } else if admin.loaded.is_cancelled() {
+            ServingState::Ready
+        } else {
+            ServingState::Loading
+        };
+        Ok(PageContent { snapshot: (admin.snapshot)(), process: self.process, state, now: SystemTime::now() })
+    }
+
+    /// Changed sections of the page, until the gateway stops or the credentials aren't accepted any more.
+    fn events(self: &Arc<Self>, head: &request::Parts) -> Result<Response, AdminRejection> {
+        let draining = self.opened()?.draining.clone();
+        let permit =
+            Arc::clone(&self.streams).try_acquire_owned().map_err(|_| AdminRejection::TooManyPages)?;
+        let active = head.extensions.get::<ConnectionHandle>().map(ConnectionHandle::begin_request);
+        let (router, head) = (Arc::clone(self), head.clone());
+        let content = move || {
+            let (router, head) = (Arc::clone(&router), head.clone());
+            async move {
+                router.authenticator.authenticate(&head).await.ok()?;
+                router.page_content().ok()
+            }
+        };
+        let stream = page_events(content, draining, (permit, active));
+        let mut response = Response::new(Body::from_stream(stream));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+        Ok(response)
     }
 }
 
@@ -263,14 +360,28 @@ pub(super) async fn answer(State(router): State<Arc<AdminRouter>>, request: Requ
     response
 }
 
-/// True if the request has no origin, or the origin of this listener. Pages from other servers on this machine are
-/// blocked.
-fn is_same_origin(scheme: &str, headers: &HeaderMap) -> bool {
-    let Some(origin) = headers.get(ORIGIN) else { return true };
-    let parse =
-        |prefix: &str, value: &HeaderValue| WebOrigin::parse(&format!("{prefix}{}", value.to_str().ok()?));
-    let own = headers.get(HOST).and_then(|host| parse(&format!("{scheme}://"), host));
-    own.is_some() && parse("", origin) == own
+fn page_response(document: String) -> Response {
+    let mut response = respond(StatusCode::OK, "text/html; charset=utf-8", document);
+    let fields = response.headers_mut();
+    let policy = HeaderValue::from_static(page::CONTENT_SECURITY_POLICY);
+    fields.insert(HeaderName::from_static("content-security-policy"), policy);
+    // Without a referrer, browsers would also omit the origin of the form.
+    fields.insert(HeaderName::from_static("referrer-policy"), HeaderValue::from_static("same-origin"));
+    response
+}
+
+/// The response to the form, for browsers without scripts.
+fn back_to_page() -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::SEE_OTHER;
+    response.headers_mut().insert(LOCATION, HeaderValue::from_static("./"));
+    response
+}
+
+/// True for the body of an HTML form.
+fn is_form(headers: &HeaderMap) -> bool {
+    let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    media_type.eq_ignore_ascii_case("application/x-www-form-urlencoded")
 }
 
 /// The format that a scraper prefers, by the qualities in its `Accept` header. Without a preference it is the text

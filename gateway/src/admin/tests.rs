@@ -1,11 +1,12 @@
 //! The admin listener over real sockets, with a fixed status.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use moongate_config::Secret;
 use moongate_model::names::Digest;
+use moongate_protocol::server::ServerGauges;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -13,11 +14,14 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::*;
+use crate::call_history::RememberedCalls;
 use crate::supervisor::control::{ReloadCause, ReloadRequest, ReloadResult};
 use crate::supervisor::status::{
-    ConfigStatus, OfferCounts, PendingChange, PluginAbout, PluginActivity, PluginIssue, PluginState,
-    PluginStatus, ReloadCounts, ReloadRecord, WatchMode,
+    CodeOrigin, ConfigStatus, OfferCounts, PendingChange, PluginAbout, PluginActivity, PluginIssue,
+    PluginState, PluginStatus, ReloadCounts, ReloadRecord, WatchMode,
 };
+
+mod browsers;
 
 /// A token that is long enough.
 const TOKEN: &str = "a-long-token-of-this-test-alone";
@@ -32,6 +36,7 @@ fn plugin(id: &str, state: PluginState) -> PluginStatus {
     PluginStatus {
         id: id.parse().unwrap(),
         source: PathBuf::from(format!("/plugins/{id}.wasm")),
+        origin: CodeOrigin::File,
         state,
         activity: PluginActivity::Idle,
         digest: Some(Digest::of(id.as_bytes())),
@@ -116,9 +121,26 @@ async fn start_with(config: &AdminConfig, credentials: &AdminCredentials) -> Tes
 impl TestListener {
     /// Finishes the start.
     fn open(&self, status: SupervisorStatus) -> mpsc::Receiver<ReloadRequest> {
+        self.open_with(status, RememberedCalls::default)
+    }
+
+    /// The same for a gateway that remembers these calls.
+    fn open_with(
+        &self,
+        status: SupervisorStatus,
+        calls: impl Fn() -> RememberedCalls + Send + Sync + 'static,
+    ) -> mpsc::Receiver<ReloadRequest> {
         let (sender, requests) = mpsc::channel(1);
+        let shown = status.clone();
         self.opener.set_started(AdminContext {
             status: Box::new(move || status.clone()),
+            snapshot: Box::new(move || GatewaySnapshot {
+                status: shown.clone(),
+                loads: BTreeMap::new(),
+                clients: ServerGauges::default(),
+                calls: calls(),
+                access: BTreeMap::new(),
+            }),
             reloader: Reloader::new(sender),
             metrics: Box::new(|format| format!("{format:?}\n")),
             refused: Box::new(|_| {}),
@@ -431,7 +453,7 @@ async fn unknown_paths_and_methods_list_the_supported_ones() {
     let listener = start().await;
     let _asked = listener.open(status());
     listener.loaded.cancel();
-    let nowhere = listener.get("/").await;
+    let nowhere = listener.get("/nowhere").await;
     assert_eq!(nowhere.status, 404);
     for path in ["/livez", "/readyz", "/metrics", "/status.json", "POST /reload"] {
         assert!(nowhere.json()["error"].as_str().unwrap().contains(path), "{nowhere:?}");

@@ -12,8 +12,9 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::admin::{AdminContext, AdminError, StartupHandle};
+use crate::admin::{AdminContext, AdminError, GatewaySnapshot, StartupHandle};
 use crate::audit::Auditor;
+use crate::call_history::CallHistory;
 use crate::metrics::{Metrics, MetricsFormat, MetricsSnapshot};
 use crate::supervisor::Supervisor;
 use crate::supervisor::control::AdminCredentials;
@@ -41,6 +42,14 @@ struct MetricsSources {
     server: Arc<Server>,
     metrics: Arc<Metrics>,
     audit: Option<Arc<Auditor>>,
+}
+
+/// The observers of calls whose values the listener shows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CallObservers<'a> {
+    pub(super) metrics: &'a Arc<Metrics>,
+    pub(super) history: &'a Arc<CallHistory>,
+    pub(super) audit: Option<&'a Arc<Auditor>>,
 }
 
 impl AdminListener {
@@ -71,10 +80,10 @@ impl AdminListener {
         &self,
         supervisor: &Supervisor,
         server: &Arc<Server>,
-        metrics: &Arc<Metrics>,
-        audit: Option<&Arc<Auditor>>,
+        observers: CallObservers<'_>,
         draining: &CancellationToken,
     ) {
+        let CallObservers { metrics, history, audit } = observers;
         let sources = MetricsSources {
             host: Arc::clone(supervisor.host()),
             limiter: Arc::clone(supervisor.limiter()),
@@ -87,6 +96,7 @@ impl AdminListener {
         let refusals = Arc::clone(metrics);
         self.opener.set_started(AdminContext {
             status: Box::new(supervisor.status_reader()),
+            snapshot: Box::new(snapshot_reader(supervisor, server, history)),
             reloader: supervisor.reloader(),
             metrics: Box::new(move |format| sources.render(format)),
             refused: Box::new(move |reason| {
@@ -107,6 +117,29 @@ impl AdminListener {
         self.stop.cancel();
         if timeout(LAST_ANSWERS_TIMEOUT, self.task).await.is_err() {
             tracing::debug!("the admin listener was aborted, because it was still sending responses");
+        }
+    }
+}
+
+/// Reads what the status page shows.
+fn snapshot_reader(
+    supervisor: &Supervisor,
+    server: &Arc<Server>,
+    history: &Arc<CallHistory>,
+) -> impl Fn() -> GatewaySnapshot + Send + Sync + 'static {
+    let (status, catalog) = (supervisor.status_reader(), supervisor.catalog());
+    let (limiter, server) = (Arc::clone(supervisor.limiter()), Arc::clone(server));
+    let history = Arc::clone(history);
+    move || {
+        let catalog = Arc::clone(&catalog.borrow());
+        let access = catalog.plugins().iter();
+        let access = access.map(|serving| (serving.id().clone(), serving.plugin().access_history()));
+        GatewaySnapshot {
+            status: status(),
+            loads: limiter.loads().into_iter().collect(),
+            clients: server.gauges(),
+            calls: history.read(),
+            access: access.collect(),
         }
     }
 }

@@ -12,8 +12,18 @@ use super::arguments::ArgumentsRecorder;
 
 /// The record of a call that ended.
 pub(super) fn of_call(call: &CallEnd<'_>, arguments: &ArgumentsRecorder) -> AuditRecord {
-    let &CallEnd { context, input, input_hash, result_bytes, catalog_plugin, kind, name, outcome, took } =
-        call;
+    let &CallEnd {
+        context,
+        input,
+        input_hash,
+        result_bytes,
+        catalog_plugin,
+        kind,
+        name,
+        outcome,
+        was_admitted: _,
+        took,
+    } = call;
     let (audited, reason) = audited_outcome(outcome);
     let mut record = in_context(context, kind, audited);
     record.reason = reason;

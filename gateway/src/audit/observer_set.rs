@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use moongate_model::caller::Caller;
 use moongate_protocol::dispatch::{
-    CallAdmission, CallEnd, InputHasher, Observer, RefusedName, RefusedRequest, RequestEnd,
+    AdmittedCall, CallAdmission, CallEnd, InputHasher, Observer, RefusedName, RefusedRequest, RequestEnd,
 };
 
 /// Passes everything to each observer, in this order.
@@ -21,6 +21,10 @@ impl ObserverSet {
 }
 
 impl Observer for ObserverSet {
+    fn call_admitted(&self, call: &AdmittedCall<'_>) {
+        self.0.iter().for_each(|observer| observer.call_admitted(call));
+    }
+
     fn call_ended(&self, call: &CallEnd<'_>) {
         self.0.iter().for_each(|observer| observer.call_ended(call));
     }

@@ -15,8 +15,8 @@ use moongate_protocol::server::ServerGauges;
 use serde_json::json;
 
 use crate::supervisor::status::{
-    ConfigStatus, OfferCounts, PluginActivity, PluginIssue, PluginState, PluginStatus, ReloadCounts,
-    SupervisorStatus, WatchMode,
+    CodeOrigin, ConfigStatus, OfferCounts, PluginActivity, PluginIssue, PluginState, PluginStatus,
+    ReloadCounts, SupervisorStatus, WatchMode,
 };
 use moongate_host::{HostGauges, RequestCounts};
 
@@ -53,6 +53,7 @@ fn plugin(id: &str, state: PluginState) -> PluginStatus {
     PluginStatus {
         id: PluginId::new(id).unwrap(),
         source: PathBuf::from("a.wasm"),
+        origin: CodeOrigin::File,
         state,
         activity: PluginActivity::Idle,
         digest: None,
@@ -125,6 +126,7 @@ fn call(metrics: &Metrics, catalog_plugin: &CatalogPlugin, tool: &str, outcome: 
         kind: CallKind::Tool,
         name: Some(&name(tool)),
         outcome,
+        was_admitted: true,
         took,
     });
 }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+use moongate_config::PluginConfig;
 use moongate_model::names::{Digest, PluginId};
 use moongate_protocol::catalog::Catalog;
 
@@ -66,6 +67,8 @@ pub struct PluginStatus {
     pub id: PluginId,
     /// Its component's file.
     pub source: PathBuf,
+    /// The place that its component comes from.
+    pub origin: CodeOrigin,
     /// Its state.
     pub state: PluginState,
     /// The step of a change in progress.
@@ -82,6 +85,42 @@ pub struct PluginStatus {
     pub pending_change: Option<PendingChange>,
     /// The granted directories that couldn't be opened for the last call. Calls use the others.
     pub unavailable_directories: Vec<PathBuf>,
+}
+
+/// The place that a plugin's component comes from, and how its code is fixed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CodeOrigin {
+    /// It is part of the gateway.
+    Builtin,
+    /// A file with any content.
+    File,
+    /// A file with the digest in the configuration.
+    PinnedFile,
+    /// An address whose component is in the lock file.
+    Locked {
+        /// The address, without its query, which can contain secrets.
+        address: String,
+    },
+    /// An address that isn't in the lock file.
+    Unlocked {
+        /// The same.
+        address: String,
+    },
+}
+
+impl CodeOrigin {
+    /// The origin of the component of this configuration.
+    pub(super) fn of(config: &PluginConfig) -> Self {
+        match &config.remote {
+            Some(remote) => {
+                let address = remote.text.split('?').next().unwrap_or_default().to_owned();
+                if remote.locked.is_ok() { Self::Locked { address } } else { Self::Unlocked { address } }
+            }
+            None if config.builtin.is_some() => Self::Builtin,
+            None if config.sha256.is_some() => Self::PinnedFile,
+            None => Self::File,
+        }
+    }
 }
 
 /// The step of a change in progress.

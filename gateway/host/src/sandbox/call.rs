@@ -28,6 +28,7 @@ use super::instance_pool::{self, IdlePolicy, InstancePool, PluginPool};
 use super::store::{self, StoreDeps, StoreError, StoreState};
 use super::trap::classify;
 use crate::change_inbox::{CallChanges, ChangeInbox};
+use crate::diagnostics::access_record::AccessRecords;
 use crate::diagnostics::crash_report::StderrTail;
 use crate::diagnostics::failure_text::FailureText;
 use crate::diagnostics::plugin_log::PluginLog;
@@ -64,6 +65,8 @@ pub(crate) struct HostResources {
     pub(crate) stores: KeyValueStores,
     pub(crate) disk_usages: DiskUsages,
     pub(crate) outbound_http: Arc<OutboundHttp>,
+    /// What operators see of the accesses of each plugin's calls.
+    pub(crate) access_records: AccessRecords,
     pub(crate) openings: Arc<DirectoryOpener>,
     /// Idle instances.
     pub(crate) instance_pool: Arc<InstancePool<PooledInstance>>,
@@ -190,7 +193,7 @@ impl Sandbox {
             code: CodeLease::new(code),
             disk: shared.disk_usages.quota(&config),
             log: PluginLog::new(config.id.clone(), config.limits.log_rate),
-            logged_warnings: Arc::default(),
+            logged_warnings: Arc::new(LoggedWarnings::new(shared.access_records.of(&config.id))),
             sender,
             pool,
             recent_calls: Arc::default(),
@@ -216,7 +219,12 @@ impl Sandbox {
             (disk.clone(), Arc::clone(log), Arc::clone(warned), Arc::clone(sender))
         } else {
             let log = PluginLog::new(config.id.clone(), config.limits.log_rate);
-            (shared.disk_usages.quota(&config), log, Arc::default(), sender.with_config(Arc::clone(&config)))
+            (
+                shared.disk_usages.quota(&config),
+                log,
+                Arc::new(warned.renewed()),
+                sender.with_config(Arc::clone(&config)),
+            )
         };
         shared.stores.prepare(&config);
         let pool = shared.instance_pool.for_plugin(config.id.clone());

@@ -11,6 +11,7 @@ use moongate_config::PluginConfig;
 use moongate_model::call::{GrantEvent, GrantFix, GrantReport, OPERATOR_CAN_ALLOW};
 use moongate_model::names::PluginId;
 
+use crate::diagnostics::access_record::AccessRecord;
 use crate::diagnostics::log_once::{FirstTime, LogOnce};
 use crate::diagnostics::text::{self, display_path};
 use crate::wasi::preopens::DirectoryError;
@@ -32,9 +33,26 @@ pub(crate) struct LoggedWarnings {
     /// The granted directories that couldn't be opened at the last attempt, by their path on this machine. `None` stands
     /// for all of them.
     unavailable_directories: Mutex<BTreeSet<Option<PathBuf>>>,
+    /// What operators see of the plugin's accesses, under all its configurations.
+    access: Arc<AccessRecord>,
 }
 
 impl LoggedWarnings {
+    /// Nothing was logged yet.
+    pub(crate) fn new(access: Arc<AccessRecord>) -> Self {
+        Self { access, ..Self::default() }
+    }
+
+    /// Nothing was logged yet for another configuration of the same plugin.
+    pub(crate) fn renewed(&self) -> Self {
+        Self::new(Arc::clone(&self.access))
+    }
+
+    /// The accesses of the plugin's calls.
+    pub(crate) fn access(&self) -> &AccessRecord {
+        &self.access
+    }
+
     /// Logs each granted directory when it can't be opened for the first time, and when it can be opened again.
     pub(crate) fn log_directories<'e>(
         &self,
@@ -205,16 +223,19 @@ impl GrantAudit {
         }
     }
 
-    /// Notes that a grant was used. The text is created only if the call has a grant report.
+    /// Notes that a grant was used.
     pub(crate) fn note_used(&self, grant: impl FnOnce() -> String) {
+        let grant = grant();
         if let Some(grant_report) = &self.grant_report {
-            grant_report.record(GrantEvent::Used(text::clean_line(&grant(), text::MAX_SENTENCE_BYTES)));
+            grant_report.record(GrantEvent::Used(text::clean_line(&grant, text::MAX_SENTENCE_BYTES)));
         }
+        self.logged.access.used(grant);
     }
 
     /// Reports that a call exceeded a limit and continued. `key` is the limit's key; `did` follows "plugin `x`".
     pub(crate) fn report_limit(&self, key: &'static str, did: &str) {
         self.note_limit(Some(key), did);
+        self.logged.access.limited(key);
         let plugin = &self.plugin;
         if self.logged.limits.insert(key) == FirstTime::Yes {
             tracing::warn!(
@@ -227,6 +248,7 @@ impl GrantAudit {
     /// The same for a limit without a key. `name` identifies it, and `reason` explains it.
     pub(crate) fn report_derived_limit(&self, name: &'static str, did: &str, reason: &str) {
         self.note_limit(None, did);
+        self.logged.access.limited(name);
         let plugin = &self.plugin;
         if self.logged.limits.insert(name) == FirstTime::Yes {
             tracing::warn!(%plugin, "plugin `{plugin}` {did}; {reason}");
@@ -295,6 +317,10 @@ impl GrantAudit {
     fn log_missing(&self, missing: &MissingGrant) {
         let plugin = &self.plugin;
         let denied = denied(&missing.wanted());
+        self.logged.access.refused(missing.wanted(), || {
+            let change = self.granted_lists.change(&missing.shown_fix()?);
+            Some(format!("{change} `[plugins.{plugin}.allow]`"))
+        });
         match self.logged.missing_grants.insert(missing.wanted()) {
             FirstTime::No => {}
             FirstTime::LimitReached => tracing::warn!(

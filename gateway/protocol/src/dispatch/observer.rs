@@ -11,16 +11,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use crate::call::{
-    CallContext, CallError, Completion, Content, Outcome, PromptResult, ReadResult, ToolResult,
-};
+use crate::call::{CallContext, CallError};
 use crate::caller::Caller;
 use crate::catalog::CatalogPlugin;
-use crate::limiter::{CallPermit, CountedAs};
+use crate::limiter::CountedAs;
 use crate::names::{PublicName, ToolName};
 
 use super::DispatchError;
 use super::access_log::{AccessLog, is_logged};
+use super::has_outcome::HasOutcome;
 
 /// The part of an input that is hashed at once, in bytes: it takes less than a millisecond.
 const HASH_STEP_BYTES: usize = 64 * 1024;
@@ -35,6 +34,9 @@ const ADMISSION_INTERVAL: Duration = Duration::from_millis(10);
 ///
 /// The methods run on the path of every call and every response, so they must return at once.
 pub trait Observer: fmt::Debug + Send + Sync {
+    /// A plugin call was admitted and runs. Its end follows, with [`CallEnd::was_admitted`].
+    fn call_admitted(&self, _call: &AdmittedCall<'_>) {}
+
     /// A plugin call ended.
     fn call_ended(&self, call: &CallEnd<'_>);
 
@@ -160,6 +162,17 @@ impl<'a> CallInput<'a> {
     }
 }
 
+/// A plugin call that begins to run.
+#[derive(Debug, Clone, Copy)]
+pub struct AdmittedCall<'a> {
+    /// The plugin.
+    pub catalog_plugin: &'a CatalogPlugin,
+    /// The kind of call.
+    pub kind: CallKind,
+    /// The public name of the tool or prompt.
+    pub name: Option<&'a PublicName>,
+}
+
 /// An ended plugin call: its name exists.
 #[derive(Debug, Clone, Copy)]
 pub struct CallEnd<'a> {
@@ -179,7 +192,9 @@ pub struct CallEnd<'a> {
     pub outcome: CallOutcome<'a>,
     /// The size of the result's content, in bytes. `None` without a result.
     pub result_bytes: Option<u64>,
-    /// The time since the call was admitted. `None` means that it wasn't.
+    /// True if [`Observer::call_admitted`] received it.
+    pub was_admitted: bool,
+    /// The time since the call was admitted. `None` means that the plugin wasn't called.
     pub took: Option<Duration>,
 }
 
@@ -275,81 +290,6 @@ impl CallOutcome<'_> {
             Self::InvalidArguments => "invalid_arguments",
             Self::Failed(error) => error.kind(),
         }
-    }
-}
-
-/// A plugin's answer with an outcome other than [`CallOutcome::Failed`].
-pub(super) trait HasOutcome {
-    fn outcome(&self) -> CallOutcome<'static>;
-
-    /// The size of its content, in bytes.
-    fn content_bytes(&self) -> u64;
-}
-
-impl<T: HasOutcome> HasOutcome for Outcome<T> {
-    fn outcome(&self) -> CallOutcome<'static> {
-        match self {
-            Self::Done(result) => result.outcome(),
-            Self::NeedInput(_) => CallOutcome::NeedInput,
-        }
-    }
-
-    fn content_bytes(&self) -> u64 {
-        match self {
-            Self::Done(result) => result.content_bytes(),
-            Self::NeedInput(_) => 0,
-        }
-    }
-}
-
-impl<T: HasOutcome> HasOutcome for (T, CallPermit) {
-    fn outcome(&self) -> CallOutcome<'static> {
-        self.0.outcome()
-    }
-
-    fn content_bytes(&self) -> u64 {
-        self.0.content_bytes()
-    }
-}
-
-impl HasOutcome for ToolResult {
-    fn outcome(&self) -> CallOutcome<'static> {
-        if self.is_error { CallOutcome::ToolError } else { CallOutcome::Done }
-    }
-
-    fn content_bytes(&self) -> u64 {
-        let structured = self.structured.as_ref().map_or(0, |value| value.get().len() as u64);
-        structured + self.content.iter().map(Content::content_bytes).sum::<u64>()
-    }
-}
-
-impl HasOutcome for ReadResult {
-    fn outcome(&self) -> CallOutcome<'static> {
-        CallOutcome::Done
-    }
-
-    fn content_bytes(&self) -> u64 {
-        self.contents.iter().map(|contents| contents.body.content_bytes()).sum()
-    }
-}
-
-impl HasOutcome for PromptResult {
-    fn outcome(&self) -> CallOutcome<'static> {
-        CallOutcome::Done
-    }
-
-    fn content_bytes(&self) -> u64 {
-        self.messages.iter().map(|message| message.content.content_bytes()).sum()
-    }
-}
-
-impl HasOutcome for Completion {
-    fn outcome(&self) -> CallOutcome<'static> {
-        CallOutcome::Done
-    }
-
-    fn content_bytes(&self) -> u64 {
-        self.values.iter().map(|value| value.len() as u64).sum()
     }
 }
 
@@ -508,8 +448,12 @@ impl<'a> RequestSpan<PluginCall<'a>> {
 
     /// The call has its permit.
     pub(super) fn admitted(&mut self) {
-        if let Some(call) = self.observed() {
-            call.admitted = Some(Instant::now());
+        let Some(call) = self.observed() else { return };
+        call.admitted = Some(Instant::now());
+        let (catalog_plugin, called) = (call.catalog_plugin, call.called);
+        if let Some(observer) = &self.observer {
+            let (kind, name) = (called.kind(), called.name());
+            observer.call_admitted(&AdmittedCall { catalog_plugin, kind, name });
         }
     }
 
@@ -548,12 +492,23 @@ impl Observed for PluginCall<'_> {
         let &Self { catalog_plugin, context, called, input, ref input_hash, admitted, result_bytes, .. } =
             self;
         let input_hash = input_hash.as_deref();
+        let was_admitted = admitted.is_some();
         // Checking arguments isn't running.
         let admitted = admitted.filter(|_| outcome != CallOutcome::InvalidArguments);
         let took = admitted.map(|admitted| admitted.elapsed());
         let (kind, name) = (called.kind(), called.name());
-        let end =
-            CallEnd { context, catalog_plugin, kind, name, input, input_hash, outcome, result_bytes, took };
+        let end = CallEnd {
+            context,
+            catalog_plugin,
+            kind,
+            name,
+            input,
+            input_hash,
+            outcome,
+            result_bytes,
+            was_admitted,
+            took,
+        };
         if let Some(observer) = observer {
             observer.call_ended(&end);
         }

@@ -12,8 +12,8 @@ use crate::supervisor::managed_plugin::ManagedPlugin;
 use crate::supervisor::observer::{SupervisorChange, SupervisorObserver};
 use crate::supervisor::plugin_host::LoadFailure;
 use crate::supervisor::status::{
-    ConfigStatus, OfferCounts, PendingChange, PluginAbout, PluginIssue, PluginState, PluginStatus,
-    ReloadCounts, SupervisorStatus, WatchMode,
+    CodeOrigin, ConfigStatus, OfferCounts, PendingChange, PluginAbout, PluginIssue, PluginState,
+    PluginStatus, ReloadCounts, SupervisorStatus, WatchMode,
 };
 use crate::telemetry::log_failure;
 
@@ -188,6 +188,7 @@ fn plugin_status(
     PluginStatus {
         id: id.clone(),
         source: source.clone(),
+        origin: CodeOrigin::of(plugin.config()),
         state: plugin_state(plugin),
         activity: plugin.activity(),
         digest: plugin.active().map(|active| active.loaded.digest()),

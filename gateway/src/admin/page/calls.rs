@@ -1,0 +1,109 @@
+//! The calls: by tool, by caller, and the latest ones.
+
+use std::time::Duration;
+
+use maud::{Markup, html};
+use moongate_protocol::dispatch::CallKind;
+
+use super::PageContent;
+use super::html::{Tone, badge, count, duration, errors, nothing, number, plot, shown, table, text, time};
+use crate::call_history::{CalledName, CallerUse, RecentCall};
+
+/// The maximum number of listed tools.
+const MAX_ITEMS: usize = 200;
+
+fn called_name(called: &CalledName) -> Markup {
+    html! {
+        @match (&called.name, called.kind) {
+            (Some(name), CallKind::Tool) => span.name { (name) },
+            (Some(name), kind) => { span.name { (name) } " " span.more { (kind.as_str()) } }
+            (None, CallKind::Resource) => { span.name { (called.plugin) } " " span.more { "resources" } }
+            (None, kind) => { span.name { (called.plugin) } " " span.more { (kind.as_str()) "s" } }
+        }
+    }
+}
+
+/// What was called in the last hour.
+pub(super) fn items(page: &PageContent) -> Markup {
+    let mut items: Vec<_> = page.snapshot.calls.items.iter().collect();
+    items.retain(|(_, counts)| counts.calls() > 0 || counts.in_flight > 0);
+    items.sort_by_key(|(_, counts)| std::cmp::Reverse(counts.calls()));
+    if items.is_empty() {
+        return nothing("No calls in the last hour.");
+    }
+    let took = |took: Option<Duration>| html! { @match took { Some(took) => (duration(took)), None => "–" } };
+    let rows: Vec<_> = items
+        .iter()
+        .take(MAX_ITEMS)
+        .map(|(called, counts)| {
+            [
+                called_name(called),
+                html! { (called.plugin) },
+                html! { (count(counts.calls())) },
+                errors(counts.errors()),
+                took(counts.p50),
+                took(counts.p95),
+                html! { (counts.in_flight) },
+                html! { @if let Some(plot) = plot(&counts.minutes) { (plot) } },
+            ]
+        })
+        .collect();
+    let columns = [
+        text("Tool"),
+        text("Plugin"),
+        number("Calls"),
+        number("Errors"),
+        number("p50"),
+        number("p95"),
+        number("In flight"),
+        text("Last hour"),
+    ];
+    html! {
+        (table("tools", columns, &rows))
+        @if items.len() > MAX_ITEMS { p.note { "And " (count((items.len() - MAX_ITEMS) as u64)) " more." } }
+    }
+}
+
+/// The callers.
+pub(super) fn callers(page: &PageContent) -> Markup {
+    let callers = &page.snapshot.calls.callers;
+    if callers.is_empty() {
+        return nothing("Nobody has called yet.");
+    }
+    let rows: Vec<_> = callers
+        .iter()
+        .map(|(caller, used)| {
+            let CallerUse { calls, errors: failed, last } = *used;
+            [
+                html! { span.name { (shown(&caller.to_string())) } },
+                html! { (count(calls)) },
+                errors(failed),
+                time(last, page.now),
+            ]
+        })
+        .collect();
+    table("callers", [text("Caller"), number("Calls"), number("Errors"), text("Last call")], &rows)
+}
+
+/// The latest calls.
+pub(super) fn recent(page: &PageContent) -> Markup {
+    let recent = &page.snapshot.calls.recent;
+    if recent.is_empty() {
+        return nothing("No calls yet.");
+    }
+    let rows: Vec<_> = recent
+        .iter()
+        .map(|call| {
+            let RecentCall { at, called, caller, outcome, is_success, took } = call;
+            [
+                time(*at, page.now),
+                called_name(called),
+                html! { (shown(&caller.to_string())) },
+                badge(if *is_success { Tone::Good } else { Tone::Bad }, outcome),
+                html! { (duration(*took)) },
+            ]
+        })
+        .collect();
+    let columns = [text("Time"), text("Called"), text("Caller"), text("Outcome"), number("Took")];
+    table("calls", columns, &rows)
+}

@@ -1,0 +1,113 @@
+// Keeps the status page up to date. The gateway renders every section; this only puts newer ones in their place.
+"use strict";
+
+const notice = document.getElementById("notice");
+const RETRY_MILLISECONDS = 3000;
+const MAX_LINES = 5;
+let events = null;
+let retry = null;
+let isLost = false;
+let isReloading = false;
+
+// Replaces the content of a section. Open details stay open, and the focus stays where it is.
+function replace(section, content) {
+  const selection = document.getSelection();
+  if (selection && !selection.isCollapsed && section.contains(selection.anchorNode)) {
+    return; // somebody is copying from it
+  }
+  const open = new Map([...section.querySelectorAll("details")].map((details) => [details.id, details.open]));
+  const focused = section.contains(document.activeElement) ? position(section, document.activeElement) : null;
+  section.innerHTML = content;
+  for (const details of section.querySelectorAll("details")) {
+    details.open = open.get(details.id) ?? details.open;
+  }
+  if (focused) {
+    [...section.querySelectorAll(focused.selector)][focused.index]?.focus({ preventScroll: true });
+  }
+}
+
+function position(section, element) {
+  const selector = element.tagName.toLowerCase();
+  return { selector, index: [...section.querySelectorAll(selector)].indexOf(element) };
+}
+
+function connect() {
+  disconnect();
+  events = new EventSource("events");
+  for (const section of document.querySelectorAll("[data-live]")) {
+    events.addEventListener(section.id, (event) => replace(section, event.data));
+  }
+  events.onopen = () => {
+    if (isLost) {
+      isLost = false;
+      show([]);
+    }
+  };
+  events.onerror = () => {
+    if (!isLost) {
+      isLost = true;
+      show(["The connection to the gateway is lost. Trying again."]);
+    }
+    if (events?.readyState === EventSource.CLOSED) {
+      disconnect();
+      retry = setTimeout(connect, RETRY_MILLISECONDS);
+    }
+  };
+}
+
+function disconnect() {
+  clearTimeout(retry);
+  events?.close();
+  events = null;
+}
+
+// Shows lines in the notice, as text.
+function show(lines) {
+  notice.replaceChildren();
+  if (lines.length === 1) {
+    notice.textContent = lines[0];
+  } else if (lines.length > 1) {
+    const list = document.createElement("ul");
+    list.append(...lines.map((line) => Object.assign(document.createElement("li"), { textContent: line })));
+    notice.append(list);
+  }
+}
+
+async function reload() {
+  const headers = { "Content-Type": "application/json" };
+  const response = await fetch("reload", { method: "POST", headers, body: "{}" });
+  const answer = await response.json();
+  if (!response.ok) {
+    return [`The reload failed: ${answer.error}`];
+  }
+  const lines = [
+    ...answer.failed.map((line) => `failed: ${line}`),
+    ...answer.needs_restart.map((key) => `needs a restart: ${key}`),
+    ...answer.changed,
+  ];
+  if (lines.length > MAX_LINES) {
+    const more = lines.length - MAX_LINES;
+    lines.splice(MAX_LINES, more, `and ${more} more, under Reloads`);
+  }
+  return lines.length === 0 ? ["Reloaded. Nothing changed."] : lines;
+}
+
+document.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  if (isReloading) {
+    return;
+  }
+  isReloading = true;
+  show(["Reloading…"]);
+  try {
+    show(await reload());
+  } catch {
+    show(["The reload failed: the gateway doesn't respond."]);
+  } finally {
+    isReloading = false;
+  }
+});
+
+// Nobody looks at a hidden page.
+document.addEventListener("visibilitychange", () => (document.hidden ? disconnect() : connect()));
+connect();

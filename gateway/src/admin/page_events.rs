@@ -1,0 +1,95 @@
+//! Keeps open pages up to date: an event for each section that changed (HTML Standard, Server-sent events).
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::fmt::Write as _;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::Stream;
+use futures_util::stream::unfold;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use crate::admin::page::{self, PageContent};
+
+/// The interval at which the page is compared with the one that was sent.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// The time after which something is sent even if nothing changed, so that closed connections are noticed.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// The state of a stream. `held` is kept while it is open.
+struct PageStream<C, H> {
+    content: C,
+    draining: CancellationToken,
+    /// The hash of each section that was sent.
+    sent: HashMap<&'static str, u64>,
+    next: Instant,
+    last_sent: Instant,
+    _held: H,
+}
+
+/// The changes of the page, until `content` returns nothing or the gateway stops. The first event is a complete page.
+pub(super) fn page_events<C, F, H>(
+    content: C,
+    draining: CancellationToken,
+    held: H,
+) -> impl Stream<Item = Result<Bytes, Infallible>>
+where
+    C: Fn() -> F,
+    F: Future<Output = Option<PageContent>>,
+{
+    let now = Instant::now();
+    let start =
+        PageStream { content, draining, sent: HashMap::new(), next: now, last_sent: now, _held: held };
+    unfold(start, |mut stream| async move {
+        let changes = stream.next_changes().await?;
+        Some((Ok(Bytes::from(changes)), stream))
+    })
+}
+
+impl<C, F, H> PageStream<C, H>
+where
+    C: Fn() -> F,
+    F: Future<Output = Option<PageContent>>,
+{
+    /// Waits until something is to be sent.
+    async fn next_changes(&mut self) -> Option<String> {
+        loop {
+            tokio::select! {
+                () = sleep_until(self.next) => {}
+                () = self.draining.cancelled() => return None,
+            }
+            let content = (self.content)().await?;
+            let mut changes = String::new();
+            for (id, section) in page::sections(&content) {
+                let mut hasher = DefaultHasher::new();
+                section.hash(&mut hasher);
+                let hash = hasher.finish();
+                if self.sent.insert(id, hash) != Some(hash) {
+                    write_event(&mut changes, id, &section);
+                }
+            }
+            let now = Instant::now();
+            self.next = now + INTERVAL;
+            if changes.is_empty() && now.duration_since(self.last_sent) >= KEEP_ALIVE {
+                changes.push_str(":\n\n");
+            }
+            if !changes.is_empty() {
+                self.last_sent = now;
+                return Some(changes);
+            }
+        }
+    }
+}
+
+/// Appends an event. Every kind of line break would end its field.
+fn write_event(out: &mut String, name: &str, data: &str) {
+    let _ = writeln!(out, "event: {name}");
+    for line in data.split(['\n', '\r']) {
+        let _ = writeln!(out, "data: {line}");
+    }
+    out.push('\n');
+}

@@ -1,0 +1,54 @@
+//! The status page in Chromium, driven by Playwright, with axe for accessibility.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+
+use super::install::MissingTool;
+use super::{SUITE_TIMEOUT, SuiteOutcome, install};
+use crate::project::Project;
+use crate::report::Tally;
+use crate::run::ProcessRun;
+
+/// The names of the browser's program on Debian and elsewhere.
+const BROWSERS: [&str; 2] = ["chromium", "google-chrome"];
+
+/// Runs the script, which starts gateways itself. It leaves screenshots in cargo's target directory.
+pub(super) fn run(project: &Project) -> Result<SuiteOutcome> {
+    let Some(browser) = BROWSERS.into_iter().find_map(find) else {
+        return Ok(SuiteOutcome::Skipped(MissingTool::Chromium));
+    };
+    let node = match install::client_packages(project)? {
+        Ok(node) => node,
+        Err(missing) => return Ok(SuiteOutcome::Skipped(missing)),
+    };
+    let node = match node.with(project, "browser", "tests/browser")? {
+        Ok(node) => node,
+        Err(missing) => return Ok(SuiteOutcome::Skipped(missing)),
+    };
+    let screenshots = project.target().join("interop/screenshots");
+    fs::create_dir_all(&screenshots).with_context(|| format!("can't create `{}`", screenshots.display()))?;
+    let run = node.run(&project.root().join("tests/browser/status_page.mjs")).arg(&node.directory);
+    let run = run.arg(project.gateway()).arg(project.dist().join("malformed.wasm")).arg(screenshots);
+    let run = run.env("MOONGATE_CACHE_DIR", project.code_cache()).env("CHROMIUM", browser);
+    let mut tally = Tally::default();
+    let is_success = run.current_dir(project.root()).for_each_line(SUITE_TIMEOUT, |line| {
+        tally.add(match line.split(' ').next() {
+            Some("ok") => Tally::PASS,
+            Some("FAILED") => Tally::FAIL,
+            Some(_) | None => Tally::default(),
+        });
+    })?;
+    if !is_success && tally.failed == 0 {
+        tally.add(Tally::FAIL);
+    }
+    Ok(SuiteOutcome::Checked(tally))
+}
+
+/// The path of a program.
+fn find(name: &str) -> Option<String> {
+    let found = ProcessRun::new("sh").args(["-c", &format!("command -v {name}")]).read_stdout().ok()?;
+    let path = found.trim().to_owned();
+    Path::new(&path).is_file().then_some(path)
+}
