@@ -391,6 +391,7 @@ fn server(
         session_idle: http.session_idle,
         updates: Arc::clone(supervisor.updates()),
         close_streams_after: http.close_streams_after,
+        shared: None,
         memory: MemoryShares::of(config).server,
     };
     // With `require_all`, lists and calls to unknown names wait without a limit.

@@ -38,6 +38,7 @@ mod revision;
 mod seal;
 mod structured;
 
+pub(crate) use changes::too_many_subscriptions;
 pub use changes::{NotificationStream, session_notification};
 pub use errors::{ProtocolError, RequestError};
 #[cfg(any(test, feature = "fuzz"))]

@@ -60,6 +60,7 @@ impl FuzzServer {
             session_idle: Duration::from_secs(60),
             updates: Arc::default(),
             close_streams_after: None,
+            shared: None,
             memory: ServerMemory::of_process(4 << 30),
         };
         let server = Server::new(Dispatcher::new(catalog, Arc::new(ConcurrencyLimiter::new(1))), options);

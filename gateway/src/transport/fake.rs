@@ -69,6 +69,7 @@ impl FakeServer {
             session_idle: Duration::from_secs(60),
             updates: Arc::default(),
             close_streams_after: None,
+            shared: None,
             memory: ServerMemory { responses: 8 * CALLER_UNREAD_BYTES, ..ServerMemory::of_process(4 << 30) },
         };
         let server = Server::new(Dispatcher::new(seen, Arc::new(ConcurrencyLimiter::new(64))), options);

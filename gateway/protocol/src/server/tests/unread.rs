@@ -30,6 +30,7 @@ fn server_with_large_results() -> Arc<Server> {
         session_idle: Duration::from_secs(60),
         updates: Arc::default(),
         close_streams_after: None,
+        shared: None,
         memory: ServerMemory { responses: 8 * 4 * RESULT_BYTES as u64, ..ServerMemory::of_process(4 << 30) },
     };
     Server::new(dispatcher, options)
