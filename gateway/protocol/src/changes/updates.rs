@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use tokio::sync::{Notify, mpsc};
 use tokio::sync::futures::Notified;
+use tokio::sync::{Notify, mpsc};
 
 use crate::caller::Caller;
 use crate::caller_budget::{BudgetShare, CallerBudget};
@@ -48,7 +48,11 @@ pub struct ResourceUpdates {
 
 impl Default for ResourceUpdates {
     fn default() -> Self {
-        Self { index: Mutex::default(), budget: CallerBudget::new(DEFAULT_SUBSCRIPTION_BYTES), journal: OnceLock::new() }
+        Self {
+            index: Mutex::default(),
+            budget: CallerBudget::new(DEFAULT_SUBSCRIPTION_BYTES),
+            journal: OnceLock::new(),
+        }
     }
 }
 

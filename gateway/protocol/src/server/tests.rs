@@ -525,8 +525,7 @@ async fn rejects_unknown_log_levels() {
 async fn legacy_sse_clients_are_limited() {
     let (_keep, seen) = watch::channel(catalog(Vec::new()));
     let dispatcher = Dispatcher::new(seen, Arc::new(ConcurrencyLimiter::new(8)));
-    let options =
-        ServerOptions { max_sessions: 1_000, ..options(Arc::default(), None, CacheScope::Public) };
+    let options = ServerOptions { max_sessions: 1_000, ..options(Arc::default(), None, CacheScope::Public) };
     let server = Server::new(dispatcher, options);
     let mut legacy_sse_clients: Vec<_> =
         (0..256).map(|_| server.connect_legacy_sse(&Caller::LOOPBACK).unwrap()).collect();

@@ -65,8 +65,7 @@ impl SessionStore {
             self.stop.clone(),
         );
         let stop = self.stop.clone();
-        let session =
-            Session::new(id, caller, greeting, listener, Arc::default(), streams, stop, shared);
+        let session = Session::new(id, caller, greeting, listener, Arc::default(), streams, stop, shared);
         let session = Arc::new(session);
         let now = Instant::now();
         let mut table = self.lock();
@@ -104,7 +103,10 @@ impl SessionStore {
 
     /// The sessions that aren't idle.
     pub(super) fn busy(&self) -> Vec<Arc<Session>> {
-        self.all().into_iter().filter(|session| !matches!(session.activity(), SessionActivity::Idle(_))).collect()
+        self.all()
+            .into_iter()
+            .filter(|session| !matches!(session.activity(), SessionActivity::Idle(_)))
+            .collect()
     }
 
     /// Finds the caller's session with this id and marks it as used.

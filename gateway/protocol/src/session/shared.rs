@@ -28,10 +28,10 @@ mod record;
 mod replica;
 mod streams;
 
+pub(super) use copy::SharedCopy;
 pub use mail::{Mail, MailContent};
 pub(crate) use replica::{NoSession, SharedLimits, SharedSessions};
 pub(crate) use streams::{SharedEvents, SharedStreamError};
-pub(super) use copy::SharedCopy;
 
 /// The time for which a replica counts as alive after its last heartbeat.
 pub const REPLICA_LEASE: Duration = Duration::from_secs(10);
@@ -71,8 +71,11 @@ pub trait SharedSessionStore: fmt::Debug + Send + Sync {
     fn touch<'a>(&'a self, sessions: &'a [BusySession]) -> StoreOperation<'a, Vec<Option<u64>>>;
 
     /// Changes a session, increments its version and wakes its members.
-    fn update<'a>(&'a self, id: &'a str, update: &'a SessionUpdate)
-    -> StoreOperation<'a, SessionUpdateOutcome>;
+    fn update<'a>(
+        &'a self,
+        id: &'a str,
+        update: &'a SessionUpdate,
+    ) -> StoreOperation<'a, SessionUpdateOutcome>;
 
     /// Ends a session and wakes its members.
     fn end<'a>(&'a self, id: &'a str) -> StoreOperation<'a, ()>;

@@ -30,9 +30,9 @@ mod store;
 pub(crate) use id::EventId;
 use memory::SessionMemory;
 pub(super) use memory::StreamMemory;
-use store::{NextEvent, ResumePoint, Retention, StreamStore};
 pub(crate) use store::StreamKind;
 pub(super) use store::UnloggedEvents;
+use store::{NextEvent, ResumePoint, Retention, StreamStore};
 
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::fuzz_event_id;

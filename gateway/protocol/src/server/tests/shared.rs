@@ -78,7 +78,8 @@ impl Replicas {
         let updates = vec![Arc::<ResourceUpdates>::default(), Arc::default()];
         let serve = |updates: &Arc<ResourceUpdates>| {
             let dispatcher = Dispatcher::new(seen.clone(), Arc::new(ConcurrencyLimiter::new(8)));
-            let store: Arc<dyn crate::session::shared::SharedSessionStore> = Arc::<FakeSharedStore>::clone(&store);
+            let store: Arc<dyn crate::session::shared::SharedSessionStore> =
+                Arc::<FakeSharedStore>::clone(&store);
             let options = ServerOptions {
                 shared: Some(SharedServing { replica: ReplicaId::random().unwrap(), store }),
                 ..options(Arc::clone(updates), None, CacheScope::Public)
@@ -94,7 +95,8 @@ impl Replicas {
         tokio::time::sleep(Duration::from_millis(10)).await;
         let client = json!({ "name": "t", "version": "1" });
         let capabilities = json!({ "roots": {} });
-        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client });
+        let params =
+            json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client });
         let mut client = Client { caller: Caller::Named("ann".into()), headers: Vec::new() };
         let HttpAnswer::Whole(reply) =
             client.post(&self.servers[0], &request(0, "initialize", &params)).await
@@ -148,7 +150,9 @@ impl Client {
         let mut headers = self.headers.clone();
         headers.extend(last.map(|last| ("last-event-id", last.to_owned())));
         let headers = Pairs(headers);
-        server.get(HttpGet { caller: &self.caller, headers: &headers, streaming: StreamSupport::Supported }).await
+        server
+            .get(HttpGet { caller: &self.caller, headers: &headers, streaming: StreamSupport::Supported })
+            .await
     }
 
     async fn listen(&self, server: &Arc<Server>, last: Option<&str>) -> EventStream {
@@ -291,9 +295,14 @@ async fn calls_of_a_lost_replica_end_with_an_error() {
     next(&mut events).await.unwrap();
     let (last, response) = next(&mut events).await.unwrap();
     let error = &response["error"];
-    assert_eq!((&response["id"], &error["code"], &error["data"]["retry"]), (&json!(7), &json!(-32603), &json!(true)));
+    assert_eq!(
+        (&response["id"], &error["code"], &error["data"]["retry"]),
+        (&json!(7), &json!(-32603), &json!(true))
+    );
     assert_eq!(next(&mut events).await, None);
-    let HttpAnswer::Whole(reply) = client.get(&replicas.servers[0], Some(&last)).await else { panic!("a stream") };
+    let HttpAnswer::Whole(reply) = client.get(&replicas.servers[0], Some(&last)).await else {
+        panic!("a stream")
+    };
     assert_eq!(reply.status, 204);
 }
 
@@ -400,7 +409,10 @@ async fn subscriptions_count_on_every_replica() {
     assert_eq!(client.send(a, &subscribe(1, "resources/subscribe")).await.0, 200);
     replicas.report(0);
     let (id, updated) = next(&mut on_b).await.unwrap();
-    assert_eq!((&updated["method"], &updated["params"]["uri"]), (&json!("notifications/resources/updated"), &json!(A)));
+    assert_eq!(
+        (&updated["method"], &updated["params"]["uri"]),
+        (&json!("notifications/resources/updated"), &json!(A))
+    );
     replicas.report(1);
     let (id, _) = next(&mut on_b).await.unwrap_or((id, Value::Null));
     drop(on_b);

@@ -3,7 +3,7 @@
 //! The log in the session is the queue: only the names of streams with new events wait here. All events since the last
 //! operation are written at once. If the store fails, they stay where they are and are written later.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -34,6 +34,8 @@ pub(in crate::session) struct EventLogQueue {
 #[derive(Debug, Default)]
 struct WaitingStreams {
     streams: VecDeque<(Arc<Session>, u64)>,
+    /// The same streams, by the address of their session.
+    keys: HashSet<(usize, u64)>,
     /// The number of streams that are being written.
     in_progress: usize,
 }
@@ -41,13 +43,7 @@ struct WaitingStreams {
 impl EventLogQueue {
     /// Adds a stream of a session.
     pub(in crate::session) fn add(&self, session: &Arc<Session>, stream: u64) {
-        let mut waiting = self.lock();
-        let is_known =
-            |(other, number): &(Arc<Session>, u64)| *number == stream && Arc::ptr_eq(other, session);
-        if !waiting.streams.iter().any(is_known) {
-            waiting.streams.push_back((Arc::clone(session), stream));
-        }
-        drop(waiting);
+        self.lock().add(session, stream);
         self.arrival.notify_one();
     }
 
@@ -55,13 +51,16 @@ impl EventLogQueue {
     pub(super) async fn drain(&self) {
         loop {
             let drained = self.drained.notified();
-            let waiting = self.lock();
-            if waiting.streams.is_empty() && waiting.in_progress == 0 {
+            if self.is_drained() {
                 return;
             }
-            drop(waiting);
             drained.await;
         }
+    }
+
+    fn is_drained(&self) -> bool {
+        let waiting = self.lock();
+        waiting.streams.is_empty() && waiting.in_progress == 0
     }
 
     /// Writes events for as long as it runs.
@@ -90,19 +89,36 @@ impl EventLogQueue {
         let mut waiting = self.lock();
         let count = waiting.streams.len().min(MAX_CONCURRENT_WRITES);
         waiting.in_progress = count;
-        waiting.streams.drain(..count).collect()
+        let batch: Vec<_> = waiting.streams.drain(..count).collect();
+        for (session, stream) in &batch {
+            waiting.keys.remove(&stream_key(session, *stream));
+        }
+        batch
     }
 
     /// Ends a batch. Failed streams wait again.
     fn end_batch(&self, failed: Vec<(Arc<Session>, u64)>) {
         let mut waiting = self.lock();
         waiting.in_progress = 0;
-        waiting.streams.extend(failed);
+        failed.iter().for_each(|(session, stream)| waiting.add(session, *stream));
     }
 
     fn lock(&self) -> MutexGuard<'_, WaitingStreams> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl WaitingStreams {
+    fn add(&mut self, session: &Arc<Session>, stream: u64) {
+        if self.keys.insert(stream_key(session, stream)) {
+            self.streams.push_back((Arc::clone(session), stream));
+        }
+    }
+}
+
+/// Identifies a stream while its session is kept.
+fn stream_key(session: &Arc<Session>, stream: u64) -> (usize, u64) {
+    (Arc::as_ptr(session).addr(), stream)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

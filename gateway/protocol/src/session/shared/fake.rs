@@ -218,9 +218,10 @@ impl SharedSessionStore for FakeSharedStore {
     ) -> StoreOperation<'a, TakeoverOutcome> {
         self.operation(move |state| {
             let NotificationTakeover { id, stream, replica, resumes, rival } = takeover;
-            let rival_lives = state.sessions.get(id).and_then(|session| session.notifier.as_ref()).is_some_and(
-                |(other, its)| other != stream && *rival == Rival::Kept && state.is_alive(its),
-            );
+            let rival_lives =
+                state.sessions.get(id).and_then(|session| session.notifier.as_ref()).is_some_and(
+                    |(other, its)| other != stream && *rival == Rival::Kept && state.is_alive(its),
+                );
             if rival_lives {
                 return TakeoverOutcome::Refused;
             }

@@ -63,10 +63,10 @@ impl SessionContent {
 
     /// Reads the content. `None` if its format is unknown.
     pub(super) fn from_text(text: &str) -> Option<Self> {
-        let SessionText { format, owner, revision, client, capabilities } = serde_json::from_str(text).ok()?;
+        let SessionText { format, owner, revision, client, capabilities } =
+            serde_json::from_str(text).ok()?;
         let ClientText { name, version, title, extra } = client;
-        let revision =
-            Revision::from_name(&revision).filter(|revision| revision.era() == Era::Handshake)?;
+        let revision = Revision::from_name(&revision).filter(|revision| revision.era() == Era::Handshake)?;
         if format != SESSION_FORMAT {
             return None;
         }
@@ -96,10 +96,8 @@ pub(super) fn principal_digest(principal: &Principal) -> Digest {
 pub(super) fn caller_digest(caller: &Caller) -> Digest {
     match caller {
         Caller::Address(address) => Digest::of(format!("address\n{address}").as_bytes()),
-        Caller::Local
-        | Caller::Named(_)
-        | Caller::Subject(_)
-        | Caller::Certificate(_)
-        | Caller::User(_) => principal_digest(&caller.principal()),
+        Caller::Local | Caller::Named(_) | Caller::Subject(_) | Caller::Certificate(_) | Caller::User(_) => {
+            principal_digest(&caller.principal())
+        }
     }
 }

@@ -185,7 +185,12 @@ impl SharedSessions {
         Box::pin(self.load(id, caller, &principal)).await
     }
 
-    async fn load(&self, id: &str, caller: &Caller, principal: &Principal) -> Result<Arc<Session>, NoSession> {
+    async fn load(
+        &self,
+        id: &str,
+        caller: &Caller,
+        principal: &Principal,
+    ) -> Result<Arc<Session>, NoSession> {
         let started_at = Instant::now();
         let Some(stored) = self.store.load(id, &self.replica).await? else {
             self.copies.remove(id);

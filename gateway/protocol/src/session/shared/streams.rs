@@ -35,6 +35,9 @@ const RETRY_DELAY: Duration = Duration::from_millis(500);
 /// The interval between reads of a stream that another replica writes, in case a wake-up is lost.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
+/// The time after which a replica without a lease is lost. After an outage of the store, all of them lack one.
+const LOST_AFTER: Duration = Duration::from_secs(6);
+
 /// The time for which the log of a stream can be missing: another replica has just opened it.
 const LOG_DELAY: Duration = Duration::from_millis(1500);
 
@@ -148,6 +151,7 @@ impl SharedSessions {
             tokio::select! {
                 biased;
                 () = closed(&session, closes_at, &out) => {}
+                () = session.streams.stop().cancelled() => {} // another replica can continue
                 () = reader.serve(log) => {}
             }
         });
@@ -208,7 +212,11 @@ impl NotificationStreamTask {
         }
         loop {
             let told = self.tell(state).await;
-            self.session.listener.subscriptions().iter().for_each(|uri| self.session.listener.unsubscribe(uri));
+            self.session
+                .listener
+                .subscriptions()
+                .iter()
+                .for_each(|uri| self.session.listener.unsubscribe(uri));
             match told {
                 ToldOutcome::Ended => return,
                 ToldOutcome::Lost => {}
@@ -365,9 +373,11 @@ impl ForeignStreamTask {
                 return;
             }
         }
-        let mut is_lost = false;
+        let mut missing_since = None;
         loop {
-            let is_silent = log.events.is_empty();
+            if !log.events.is_empty() {
+                missing_since = None;
+            }
             for (event, message) in std::mem::take(&mut log.events) {
                 let message = CountedMessage::from_parts(message, None);
                 // If it doesn't fit now, the client can resume again after it has read other responses.
@@ -381,16 +391,16 @@ impl ForeignStreamTask {
             if log.end == StreamEnd::Ended {
                 return;
             }
-            if is_lost && is_silent {
-                self.end_lost_stream(&log).await;
+            match self.shared.store.is_alive(&log.replica).await {
+                Ok(true) | Err(_) => missing_since = None,
+                Ok(false) => {
+                    let since = *missing_since.get_or_insert_with(Instant::now);
+                    if since.elapsed() >= LOST_AFTER {
+                        self.end_lost_stream(&log).await;
+                    }
+                }
             }
-            if is_silent && !is_lost {
-                // Its last events can have arrived in the meantime, so the log is read once more.
-                is_lost = self.shared.store.is_alive(&log.replica).await.is_ok_and(|is_alive| !is_alive);
-            }
-            if !is_lost {
-                let _ = timeout(POLL_INTERVAL, watch.wake.notified()).await;
-            }
+            let _ = timeout(POLL_INTERVAL, watch.wake.notified()).await;
             let (id, replica) = (&self.session.id, &self.shared.replica);
             log = loop {
                 match self.shared.store.read(id, &self.name, self.last.event, replica).await {
