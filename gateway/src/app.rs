@@ -13,13 +13,16 @@ use std::time::Duration;
 use moongate_config::{Config, Diagnostic, LoadedConfig, WiderGrantsPolicy, protected_paths};
 use moongate_protocol::dispatch::{Observer, StartupWait};
 use moongate_protocol::mcp::{CacheScope, Identity, ProtocolOptions, RandomnessError, SealingKey};
-use moongate_protocol::server::{Server, ServerOptions};
+use moongate_protocol::server::{Server, ServerOptions, SharedServing};
+use moongate_protocol::session::shared::ReplicaId;
+use moongate_store::SharedStore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::admin::{self, AdminError};
 use crate::audit::{AuditStartError, Auditor, ObserverSet};
 use crate::metrics::Metrics;
+use crate::shared_sessions::StoredSessions;
 use crate::supervisor::control::AdminCredentials;
 use crate::supervisor::memory_shares::MemoryShares;
 use crate::supervisor::{self, Supervisor};
@@ -191,7 +194,11 @@ impl App {
             Supervisor::start(started, plugins.own_addresses(own).admin_credentials(credentials)).await?,
         );
         let metrics = Metrics::new(supervisor.catalog(), supervisor.tokens());
-        let server = server(config, &supervisor, &metrics, audit.as_ref())?;
+        let store = match &config.store {
+            Some(store) => Some(SharedStore::open(store, config.ca_file.clone()).await),
+            None => None,
+        };
+        let server = server(config, &supervisor, &metrics, audit.as_ref(), store.as_ref())?;
         let ending = TransportShutdown::default();
         let draining = CancellationToken::new();
         let context = TransportContext {
@@ -371,6 +378,7 @@ fn server(
     supervisor: &Supervisor,
     metrics: &Arc<Metrics>,
     audit: Option<&Arc<Auditor>>,
+    store: Option<&SharedStore>,
 ) -> Result<Arc<Server>, RandomnessError> {
     let http = &config.http;
     let options = ServerOptions {
@@ -391,7 +399,13 @@ fn server(
         session_idle: http.session_idle,
         updates: Arc::clone(supervisor.updates()),
         close_streams_after: http.close_streams_after,
-        shared: None,
+        shared: match store {
+            Some(store) => Some(SharedServing {
+                replica: ReplicaId::random().map_err(|_| RandomnessError)?,
+                store: StoredSessions::new(store.clone()),
+            }),
+            None => None,
+        },
         memory: MemoryShares::of(config).server,
     };
     // With `require_all`, lists and calls to unknown names wait without a limit.

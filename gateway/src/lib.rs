@@ -10,6 +10,8 @@ pub mod supervisor;
 pub mod metrics;
 // The audit log: turns what is observed into records.
 pub mod audit;
+// Sessions in the shared store.
+mod shared_sessions;
 // Transports: stdio and HTTP.
 pub mod transport;
 // The admin listener: health, metrics, status and reload.
