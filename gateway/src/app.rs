@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use moongate_config::{Config, Diagnostic, LoadedConfig, WiderGrantsPolicy, protected_paths};
+use moongate_model::shared_store::SharedOnce;
 use moongate_protocol::dispatch::{Observer, StartupWait};
 use moongate_protocol::mcp::{CacheScope, Identity, ProtocolOptions, RandomnessError, SealingKey};
 use moongate_protocol::server::{Server, ServerOptions};
@@ -386,6 +387,9 @@ fn server(
                 Some(secret) => SealingKey::shared(secret.expose()),
                 None => SealingKey::random()?,
             },
+            used_states: supervisor
+                .shared_store()
+                .map(|store| Arc::new(store.clone()) as Arc<dyn SharedOnce>),
         },
         max_sessions: http.max_sessions as usize,
         session_idle: http.session_idle,

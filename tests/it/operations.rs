@@ -21,6 +21,8 @@ mod proxies;
 #[cfg(unix)]
 pub(crate) mod shutdown;
 #[cfg(unix)]
+mod shared_store;
+#[cfg(unix)]
 mod shared_volume;
 #[cfg(unix)]
 mod sighup;
