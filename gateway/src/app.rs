@@ -11,11 +11,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use moongate_config::{Config, Diagnostic, LoadedConfig, WiderGrantsPolicy, protected_paths};
+use moongate_model::shared_store::SharedOnce;
 use moongate_protocol::dispatch::{Observer, StartupWait};
 use moongate_protocol::mcp::{CacheScope, Identity, ProtocolOptions, RandomnessError, SealingKey};
 use moongate_protocol::server::{Server, ServerOptions, SharedServing};
 use moongate_protocol::session::shared::ReplicaId;
-use moongate_store::SharedStore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -194,11 +194,7 @@ impl App {
             Supervisor::start(started, plugins.own_addresses(own).admin_credentials(credentials)).await?,
         );
         let metrics = Metrics::new(supervisor.catalog(), supervisor.tokens());
-        let store = match &config.store {
-            Some(store) => Some(SharedStore::open(store, config.ca_file.clone()).await),
-            None => None,
-        };
-        let server = server(config, &supervisor, &metrics, audit.as_ref(), store.as_ref())?;
+        let server = server(config, &supervisor, &metrics, audit.as_ref())?;
         let ending = TransportShutdown::default();
         let draining = CancellationToken::new();
         let context = TransportContext {
@@ -378,7 +374,6 @@ fn server(
     supervisor: &Supervisor,
     metrics: &Arc<Metrics>,
     audit: Option<&Arc<Auditor>>,
-    store: Option<&SharedStore>,
 ) -> Result<Arc<Server>, RandomnessError> {
     let http = &config.http;
     let options = ServerOptions {
@@ -394,12 +389,15 @@ fn server(
                 Some(secret) => SealingKey::shared(secret.expose()),
                 None => SealingKey::random()?,
             },
+            used_states: supervisor
+                .shared_store()
+                .map(|store| Arc::new(store.clone()) as Arc<dyn SharedOnce>),
         },
         max_sessions: http.max_sessions as usize,
         session_idle: http.session_idle,
         updates: Arc::clone(supervisor.updates()),
         close_streams_after: http.close_streams_after,
-        shared: match store {
+        shared: match supervisor.shared_store() {
             Some(store) => Some(SharedServing {
                 replica: ReplicaId::random().map_err(|_| RandomnessError)?,
                 store: StoredSessions::new(store.clone()),

@@ -23,6 +23,8 @@ pub(crate) mod shutdown;
 #[cfg(unix)]
 mod shared_sessions;
 #[cfg(unix)]
+mod shared_store;
+#[cfg(unix)]
 mod shared_volume;
 #[cfg(unix)]
 mod sighup;

@@ -24,6 +24,16 @@ pub struct ExceededRate {
     pub retry_after: Duration,
 }
 
+/// The effect on calls with a rate while the store is unreachable.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RatesWhenDown {
+    /// Each gateway counts calls by itself.
+    #[default]
+    Local,
+    /// They are refused.
+    Refuse,
+}
+
 /// Counts events for all gateways together, with the clock of the store.
 pub trait SharedRates: fmt::Debug + Send + Sync {
     /// Counts an event for all of these keys, or for none if it exceeds the rate of one. Then, it returns the rate with

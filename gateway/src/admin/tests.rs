@@ -70,6 +70,7 @@ fn status() -> SupervisorStatus {
         generation: 3,
         config: ConfigStatus {
             file: PathBuf::from("/etc/moongate/gateway.toml"),
+            digest: Digest::of(b"a"),
             since: at(0),
             rejected: None,
             needs_restart: vec!["http.listen".to_owned()],
@@ -119,6 +120,7 @@ impl TestListener {
         let (sender, requests) = mpsc::channel(1);
         self.opener.set_started(AdminContext {
             status: Box::new(move || status.clone()),
+            store: Box::new(|| None),
             reloader: Reloader::new(sender),
             metrics: Box::new(|format| format!("{format:?}\n")),
             refused: Box::new(|_| {}),

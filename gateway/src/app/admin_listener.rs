@@ -20,6 +20,7 @@ use crate::supervisor::control::AdminCredentials;
 use crate::supervisor::status::SupervisorStatus;
 use crate::transport::http::listener::ListenerPurpose;
 use moongate_host::WasmHost;
+use moongate_store::SharedStore;
 
 /// The time limit for answers in progress at shutdown.
 const LAST_ANSWERS_TIMEOUT: Duration = Duration::from_secs(2);
@@ -41,6 +42,7 @@ struct MetricsSources {
     server: Arc<Server>,
     metrics: Arc<Metrics>,
     audit: Option<Arc<Auditor>>,
+    store: Option<SharedStore>,
 }
 
 impl AdminListener {
@@ -82,12 +84,15 @@ impl AdminListener {
             server: Arc::clone(server),
             metrics: Arc::clone(metrics),
             audit: audit.cloned(),
+            store: supervisor.shared_store().cloned(),
         };
+        let store = supervisor.shared_store().cloned();
         let auditor = audit.cloned();
         let refusals = Arc::clone(metrics);
         self.opener.set_started(AdminContext {
             status: Box::new(supervisor.status_reader()),
             reloader: supervisor.reloader(),
+            store: Box::new(move || store.as_ref().map(SharedStore::status)),
             metrics: Box::new(move |format| sources.render(format)),
             refused: Box::new(move |reason| {
                 refusals.request_refused(ListenerPurpose::Admin.as_str(), reason);
@@ -123,6 +128,7 @@ impl MetricsSources {
             loads: self.limiter.loads(),
             clients: self.server.gauges(),
             audit: self.audit.as_ref().map(|audit| audit.status()),
+            store: self.store.as_ref().map(SharedStore::status),
         };
         self.metrics.render(&snapshot, format)
     }

@@ -55,6 +55,7 @@ impl FuzzServer {
                 cache_scope: CacheScope::Public,
                 page_size: None,
                 sealing_key: SealingKey::shared("fuzz"),
+                used_states: None,
             },
             max_sessions: 1,
             session_idle: Duration::from_secs(60),

@@ -64,6 +64,7 @@ impl FakeServer {
                 cache_scope: CacheScope::Public,
                 page_size: None,
                 sealing_key: SealingKey::shared("test"),
+                used_states: None,
             },
             max_sessions: 8,
             session_idle: Duration::from_secs(60),

@@ -87,7 +87,9 @@ impl StoreError {
             }
             Self::PasswordRequired => "set `password` in `[store]`",
             Self::PasswordRefused => "correct `password` in `[store]`, or the user in `url`",
-            Self::PasswordUnknown => "remove `password` from `[store]`, or set one on the server (`requirepass`)",
+            Self::PasswordUnknown => {
+                "remove `password` from `[store]`, or set one on the server (`requirepass`)"
+            }
             Self::NoPermission(_) => {
                 "grant the user the commands of strings, hashes, sorted sets, scripts, pub/sub, SCAN and INFO for the \
                  keys and channels with the prefix"

@@ -1,80 +1,19 @@
 //! Sessions that two gateways serve together: requests alternate between them.
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
-
-use moongate_tests::{Event, EventStream, Http, Reply, Workspace, initialize_params, request, text};
+use moongate_tests::{
+    Event, EventStream, Http, Reply, StoreServer, Workspace, initialize_params, request, send_signal, text,
+    wait_until,
+};
 use serde_json::{Value, json};
 
-/// How long the gateways may take to notice what happened.
-const NOTICE_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// A Redis server on a Unix socket.
-struct Redis {
-    directory: tempfile::TempDir,
-    child: Child,
-}
-
-impl Redis {
-    /// `None` means that there is no `redis-server`, which is a failure with `CI=true`.
-    fn start() -> Option<Self> {
-        let directory = tempfile::tempdir().unwrap();
-        let Some(child) = spawn(&directory.path().join("s")) else {
-            assert!(std::env::var("CI").is_err(), "redis-server is missing");
-            eprintln!("skipped: redis-server is missing");
-            return None;
-        };
-        Some(Self { directory, child })
-    }
-
-    fn socket(&self) -> PathBuf {
-        self.directory.path().join("s")
-    }
-
-    /// Ends the server and loses its data.
-    fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-
-    fn restart(&mut self) {
-        self.child = spawn(&self.socket()).unwrap();
-    }
-}
-
-impl Drop for Redis {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn spawn(socket: &Path) -> Option<Child> {
-    let mut command = Command::new("redis-server");
-    command.args(["--port", "0", "--save", "", "--appendonly", "no", "--unixsocket"]).arg(socket);
-    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
-    until("redis-server accepts connections", || std::os::unix::net::UnixStream::connect(socket).is_ok());
-    Some(child)
-}
-
-#[track_caller]
-fn until(what: &str, mut condition: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !condition() {
-        assert!(start.elapsed() < NOTICE_TIMEOUT, "never: {what}");
-        thread::sleep(Duration::from_millis(20));
-    }
-}
-
-fn workspace(redis: &Redis) -> Workspace {
-    Workspace::new(&format!(
-        "[gateway]\nsealing_key = \"{}\"\n[store]\nurl = \"unix://{}\"\n[plugins.everything]\nsource = \
+fn workspace(store: &StoreServer) -> Workspace {
+    let workspace = Workspace::new(&format!(
+        "[gateway]\nsealing_key = {{ file = \"sealing-key\" }}\n[store]\nurl = \"{}\"\n[plugins.everything]\nsource = \
          \"@everything@\"\nprefix = \"\"\nallow.client = [\"elicitation\"]\n",
-        "0123456789abcdef".repeat(2),
-        redis.socket().display()
-    ))
+        store.url()
+    ));
+    workspace.write("sealing-key", "0123456789abcdef0123456789abcdef");
+    workspace
 }
 
 /// A session, and the gateways that serve it in turn.
@@ -138,8 +77,8 @@ fn next(stream: &mut EventStream) -> (Event, Value) {
 
 #[test]
 fn requests_alternate_between_gateways() {
-    let Some(redis) = Redis::start() else { return };
-    let workspace = workspace(&redis);
+    let Some(store) = StoreServer::start(&[]) else { return };
+    let workspace = workspace(&store);
     let [a, b] = [Http::start(&workspace), Http::start(&workspace)];
     let session = Session::open([&a, &b]);
     for id in 2..20 {
@@ -151,13 +90,13 @@ fn requests_alternate_between_gateways() {
     let reply = b.send("DELETE", "/mcp", &[("Mcp-Session-Id", &session.id)], b"");
     assert_eq!(reply.status, 200, "{reply:?}");
     assert_eq!(session.ping(1).status, 404);
-    until("the other gateway has ended the session", || session.ping(0).status == 404);
+    wait_until("the other gateway has ended the session", || session.ping(0).status == 404);
 }
 
 #[test]
 fn a_question_and_its_result_cross_gateways() {
-    let Some(redis) = Redis::start() else { return };
-    let workspace = workspace(&redis);
+    let Some(store) = StoreServer::start(&[]) else { return };
+    let workspace = workspace(&store);
     let [a, b] = [Http::start(&workspace), Http::start(&workspace)];
     let session = Session::open([&a, &b]);
     let mut stream = session.call(0, 7, "test_elicitation", json!({ "message": "Who are you?" }));
@@ -184,8 +123,8 @@ fn a_question_and_its_result_cross_gateways() {
 
 #[test]
 fn calls_of_a_killed_gateway_end_with_an_error() {
-    let Some(redis) = Redis::start() else { return };
-    let workspace = workspace(&redis);
+    let Some(store) = StoreServer::start(&[]) else { return };
+    let workspace = workspace(&store);
     let [a, b] = [Http::start(&workspace), Http::start(&workspace)];
     let session = Session::open([&a, &b]);
     let mut stream = session.call(0, 7, "test_elicitation", json!({ "message": "Who are you?" }));
@@ -193,8 +132,8 @@ fn calls_of_a_killed_gateway_end_with_an_error() {
     drop(stream);
     // The other gateway can send the stream, so its events are stored.
     drop(session.listen(1, event.id.as_deref()));
-    let (_, id) = (drop_gateway(&a), session.id.clone());
-    let session = Session { gateways: [&b, &b], id };
+    send_signal(a.pid(), "KILL");
+    let session = Session { gateways: [&b, &b], id: session.id };
     let mut resumed = session.listen(1, event.id.as_deref());
     let (_, response) = next(&mut resumed);
     assert_eq!((&response["id"], &response["error"]["code"]), (&json!(7), &json!(-32603)));
@@ -202,26 +141,20 @@ fn calls_of_a_killed_gateway_end_with_an_error() {
     assert_eq!(session.ping(1).status, 200, "the session continues");
 }
 
-/// Kills a gateway without letting it finish.
-fn drop_gateway(gateway: &Http) {
-    let pid = gateway.pid().to_string();
-    assert!(Command::new("kill").args(["-KILL", &pid]).status().unwrap().success());
-}
-
 #[test]
 fn a_store_that_lost_its_data_ends_sessions() {
-    let Some(mut redis) = Redis::start() else { return };
-    let workspace = workspace(&redis);
+    let Some(mut store) = StoreServer::start(&[]) else { return };
+    let workspace = workspace(&store);
     let [a, b] = [Http::start(&workspace), Http::start(&workspace)];
     let session = Session::open([&a, &b]);
-    redis.kill();
-    until("the gateway notices", || session.ping(0).status == 503);
+    store.kill();
+    wait_until("the gateway notices", || session.ping(0).status == 503);
     let error = session.ping(1).json();
     assert_eq!(error["error"]["data"], json!({ "reason": "store_unavailable", "retry": true }));
     let stateless = a.call("test_simple_text", json!({}));
     assert!(stateless.get("result").is_some(), "stateless calls continue: {stateless}");
-    redis.restart();
-    until("clients must start again", || session.ping(0).status == 404 && session.ping(1).status == 404);
+    store.restart();
+    wait_until("clients must start again", || session.ping(0).status == 404 && session.ping(1).status == 404);
     let session = Session::open([&a, &b]);
     assert_eq!(session.ping(0).status, 200);
 }

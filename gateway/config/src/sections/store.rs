@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use moongate_model::shared_store::RatesWhenDown;
 use percent_encoding::percent_decode_str;
 use url::{Host, Url};
 
@@ -63,16 +64,6 @@ pub enum StoreEncryption {
     None,
     /// TLS.
     Tls,
-}
-
-/// The effect on calls with a rate while the store is unreachable.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum RatesWhenDown {
-    /// Each gateway counts calls by itself.
-    #[default]
-    Local,
-    /// They are refused.
-    Refuse,
 }
 
 impl std::fmt::Display for StoreAddress {

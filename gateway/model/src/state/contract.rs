@@ -231,8 +231,11 @@ async fn a_swap_fails_if_the_value_changed(backend: &dyn StateBackend) {
     assert_eq!(swap(&None, b"3", 1).await, Err(StateError::Full(1)));
 }
 
-/// Adds 1 to two numbers: to one by addition and to the other by swaps.
-async fn count(backend: &dyn StateBackend, owner: &StateOwner, times: usize) {
+/// Adds 1 to two numbers: to `sum` by addition and to `swapped` by swaps.
+///
+/// # Panics
+/// An operation fails.
+pub async fn count(backend: &dyn StateBackend, owner: &StateOwner, times: usize) {
     for _ in 0..times {
         backend.increment(owner, "sum".into(), 1, PLENTY).await.unwrap();
         let mut seen = backend.get(owner, "swapped".into()).await.unwrap();

@@ -248,7 +248,8 @@ impl ErrorAnswer {
                 | BusyReason::GatewayShare { .. }
                 | BusyReason::UnreadResponses
                 | BusyReason::Memory
-                | BusyReason::AuditLog,
+                | BusyReason::AuditLog
+                | BusyReason::SharedStore,
             )
             | CallError::TimeoutBeforeStart(_)
             | CallError::Replaced => Self::both(&message, failed(true)),

@@ -146,6 +146,7 @@ fn options(
             cache_scope,
             page_size,
             sealing_key: SealingKey::shared("test"),
+            used_states: None,
         },
         max_sessions: 8,
         session_idle: Duration::from_secs(60),

@@ -25,6 +25,7 @@ fn server_with_large_results() -> Arc<Server> {
             cache_scope: CacheScope::Public,
             page_size: None,
             sealing_key: SealingKey::shared("test"),
+            used_states: None,
         },
         max_sessions: 8,
         session_idle: Duration::from_secs(60),
