@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use moongate_store::{FromRedisValue, Script, SharedStore, StoreError, StoreUse, ToRedisArgs};
+use moongate_store::{FromRedisValue, Script, SharedStore, StoreError, StoreUse};
 
 /// A script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
