@@ -5,7 +5,8 @@
 //!
 //! - `version`, `pid`, `started`, `uptime_seconds`: the process. `ready`: the result of `/readyz`.
 //! - `generation`: the number of catalogs published before; `settled`: no plugin is being read, compiled or checked.
-//! - `config`: its `file`; `digest` of its text without secrets, the same for gateways with the same file; `since` when it is in use; `rejected`: the reason that the file's current content isn't used;
+//! - `config`: its `file`; `digest` of its text without secrets, the same for gateways with the same file; `since` when it
+//!   is in use; `rejected`: the reason that the file's current content isn't used;
 //!   `needs_restart`: changed keys that wait for a restart; `waiting`: changed keys that wait for the operator.
 //! - `watching`: `by` is `events`, `polling` (`reason` is the cause) or `off`.
 //! - `store`: the shared store, `null` if there is none: its `address`; `server`, its name and version; `reachable`;
