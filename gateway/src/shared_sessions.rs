@@ -52,7 +52,7 @@ impl StoredSessions {
     }
 
     async fn run<T: FromRedisValue>(&self, call: ScriptCall) -> Result<T, SharedStoreError> {
-        call.run(&self.0).await.map_err(failure)
+        call.run(&self.0).await.map_err(|error| failure(&error))
     }
 
     fn key(&self, key: &str) -> String {
@@ -60,7 +60,7 @@ impl StoredSessions {
     }
 
     async fn command<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, SharedStoreError> {
-        self.0.run(StoreUse::Sessions, command).await.map_err(failure)
+        self.0.run(StoreUse::Sessions, command).await.map_err(|error| failure(&error))
     }
 
     fn lease(&self, replica: &ReplicaId) -> String {
@@ -72,7 +72,7 @@ impl StoredSessions {
     }
 }
 
-fn failure(error: StoreError) -> SharedStoreError {
+fn failure(error: &StoreError) -> SharedStoreError {
     SharedStoreError(error.to_string())
 }
 

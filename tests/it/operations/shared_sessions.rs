@@ -79,7 +79,8 @@ fn next(stream: &mut EventStream) -> (Event, Value) {
 fn requests_alternate_between_gateways() {
     let Some(store) = StoreServer::start(&[]) else { return };
     let workspace = workspace(&store);
-    let [a, b] = [Http::start(&workspace), Http::start(&workspace)];
+    let a = Http::start(&workspace);
+    let b = a.start_replica(&workspace);
     let session = Session::open([&a, &b]);
     for id in 2..20 {
         let params = json!({ "name": "test_simple_text", "arguments": {} });
@@ -97,7 +98,8 @@ fn requests_alternate_between_gateways() {
 fn a_question_and_its_result_cross_gateways() {
     let Some(store) = StoreServer::start(&[]) else { return };
     let workspace = workspace(&store);
-    let [a, b] = [Http::start(&workspace), Http::start(&workspace)];
+    let a = Http::start(&workspace);
+    let b = a.start_replica(&workspace);
     let session = Session::open([&a, &b]);
     let mut stream = session.call(0, 7, "test_elicitation", json!({ "message": "Who are you?" }));
     let (event, question) = next(&mut stream);
@@ -125,7 +127,8 @@ fn a_question_and_its_result_cross_gateways() {
 fn calls_of_a_killed_gateway_end_with_an_error() {
     let Some(store) = StoreServer::start(&[]) else { return };
     let workspace = workspace(&store);
-    let [a, b] = [Http::start(&workspace), Http::start(&workspace)];
+    let a = Http::start(&workspace);
+    let b = a.start_replica(&workspace);
     let session = Session::open([&a, &b]);
     let mut stream = session.call(0, 7, "test_elicitation", json!({ "message": "Who are you?" }));
     let (event, _) = next(&mut stream);
@@ -145,10 +148,11 @@ fn calls_of_a_killed_gateway_end_with_an_error() {
 fn a_store_that_lost_its_data_ends_sessions() {
     let Some(mut store) = StoreServer::start(&[]) else { return };
     let workspace = workspace(&store);
-    let [a, b] = [Http::start(&workspace), Http::start(&workspace)];
+    let a = Http::start(&workspace);
+    let b = a.start_replica(&workspace);
     let session = Session::open([&a, &b]);
     store.kill();
-    wait_until("the gateway notices", || session.ping(0).status == 503);
+    wait_until("both notice", || session.ping(0).status == 503 && session.ping(1).status == 503);
     let error = session.ping(1).json();
     assert_eq!(error["error"]["data"], json!({ "reason": "store_unavailable", "retry": true }));
     let stateless = a.call("test_simple_text", json!({}));

@@ -40,7 +40,6 @@ fn config() -> HttpConfig {
         keep_alive: Duration::from_secs(15),
         idle_timeout: Duration::from_secs(620),
         close_streams_after: None,
-        shared: None,
         legacy_sse: false,
         websocket: false,
         max_connections: Some(64),

@@ -78,7 +78,7 @@ impl EventLogQueue {
             let failed = failed.filter(|(_, outcome)| *outcome == WriteOutcome::Failed);
             let failed: Vec<_> = failed.map(|(stream, _)| stream).collect();
             let has_failed = !failed.is_empty();
-            self.end_batch(failed);
+            self.end_batch(&failed);
             if has_failed {
                 sleep(RETRY_DELAY).await;
             }
@@ -97,7 +97,7 @@ impl EventLogQueue {
     }
 
     /// Ends a batch. Failed streams wait again.
-    fn end_batch(&self, failed: Vec<(Arc<Session>, u64)>) {
+    fn end_batch(&self, failed: &[(Arc<Session>, u64)]) {
         let mut waiting = self.lock();
         waiting.in_progress = 0;
         failed.iter().for_each(|(session, stream)| waiting.add(session, *stream));
