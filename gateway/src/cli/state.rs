@@ -29,7 +29,7 @@ const NO_LIMIT: u64 = i64::MAX as u64;
 Examples:
   moongate state list
   moongate state export > state.jsonl
-  moongate state export --state-dir state | moongate state import    from a directory to the shared store
+  moongate state export --state-dir state | moongate state import    from a directory to `[store]`
 
 The state is that of `gateway.toml`: in the shared store if there is `[store]`, otherwise in the directory `state`. An \
 owner is a plugin, such as `plugin:notes`, or a name that plugins share, such as `name:team`; state of callers has their \
