@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use moongate::metrics::Metrics;
 use moongate_config::{InstancePolicy, PluginConfig};
-use moongate_host::{HostOptions, StateLocation, OutgoingOptions, WasmHost};
+use moongate_host::{HostOptions, OutgoingOptions, StateLocation, WasmHost};
 use moongate_model::call::{CallContext, Outcome};
 use moongate_model::caller::Caller;
 use moongate_model::names::PluginId;

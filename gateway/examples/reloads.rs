@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use moongate_config::PluginConfig;
-use moongate_host::{HostOptions, StateLocation, OutgoingOptions, WasmHost, compile_if_requested};
+use moongate_host::{HostOptions, OutgoingOptions, StateLocation, WasmHost, compile_if_requested};
 use moongate_model::names::PluginId;
 use moongate_protocol::catalog::Plugin as _;
 use serde_json::{Value, json};

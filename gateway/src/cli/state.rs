@@ -1,6 +1,6 @@
 //! `state`: shows plugins' state, and copies it between a directory and the shared store.
 
-use std::io::{self, BufRead as _, BufReader, Read, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -222,7 +222,7 @@ impl ListState {
                 OutputFormat::Text => {
                     for (owner, size) in owners {
                         let size = bytesize::ByteSize::b(size).display().iec();
-                        print::untrusted(&format!("{owner}\t{size}\n"))?;
+                        print::untrusted(&format!("{owner}  {size}\n"))?;
                     }
                 }
             }
@@ -291,9 +291,8 @@ impl ExportState {
                 line.insert("key".to_owned(), json!(key));
                 add_value(&mut line, &value);
                 count += 1;
-                // JSON escapes control characters.
-                let written = writeln!(io::stdout(), "{}", Value::Object(line));
-                written.map_err(|error| anyhow::Error::new(error).context("can't write to stdout").into())
+                print::stdout(&format!("{}\n", Value::Object(line)))?; // JSON escapes control characters
+                Ok(())
             })
             .await?;
         }

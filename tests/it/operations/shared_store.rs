@@ -206,7 +206,7 @@ fn state_moves_from_a_directory_to_the_shared_store_and_back() {
     let binary = "{\"owner\":\"plugin:stateful\",\"key\":\"bytes\",\"base64\":\"AP8=\"}\n";
     succeed(&shared, &["state", "import"], &format!("{exported}{binary}"));
     assert_eq!(call(&Http::start(&shared), "stateful_get", json!({ "key": "b" })), "zwei\n\u{e4}");
-    assert!(succeed(&shared, &["state", "list"], "").starts_with("plugin:stateful\t"));
+    assert!(succeed(&shared, &["state", "list"], "").starts_with("plugin:stateful  "));
     assert_eq!(succeed(&shared, &["state", "list", "plugin:stateful"], ""), "a\nb\nbytes\n");
     assert_eq!(succeed(&shared, &["state", "get", "plugin:stateful", "a"], ""), "one\n");
     succeed(&shared, &["state", "rm", "plugin:stateful", "a"], "");
