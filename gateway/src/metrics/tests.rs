@@ -6,6 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use moongate_config::Secret;
 use moongate_model::call::{BusyReason, CallContext, CallError};
+use moongate_model::names::Digest;
 use moongate_protocol::catalog::fake::{FakePlugin, IntoCatalogPlugin as _};
 use moongate_protocol::catalog::{CatalogBuild, CatalogPlugin};
 use moongate_protocol::dispatch::{CallInput, CallOutcome, NetworkTransport, Observer as _};

@@ -10,6 +10,7 @@ use moongate_config::{
     WiderGrantsPolicy, load_config, protected_paths,
 };
 use moongate_model::call_rate::CallerLimits;
+use moongate_model::names::Digest;
 use moongate_model::roles::AccessRoles;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
