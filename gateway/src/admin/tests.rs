@@ -237,12 +237,14 @@ fn expected_document() -> Value {
         "settled": true,
         "config": {
             "file": "/etc/moongate/gateway.toml",
+            "digest": Digest::of(b"a").to_string(),
             "since": "2027-01-15T08:00:00.000Z",
             "rejected": null,
             "needs_restart": ["http.listen"],
             "waiting": ["gateway.wider_grants"],
         },
         "watching": { "by": "polling", "reason": "too many files are watched" },
+        "store": null,
         "plugins": expected_plugins(),
         "reloads": { "replaced": 1, "unchanged": 2, "failed": 3, "configured": 4, "rejected": 5 },
         "history": [{

@@ -1,6 +1,6 @@
 //! `state`: shows plugins' state, and copies it between a directory and the shared store.
 
-use std::io::{self, BufRead as _, BufReader, Read, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ const NO_LIMIT: u64 = i64::MAX as u64;
 Examples:
   moongate state list
   moongate state export > state.jsonl
-  moongate state export --state-dir state | moongate state import    from a directory to the shared store
+  moongate state export --state-dir state | moongate state import    from a directory to `[store]`
 
 The state is that of `gateway.toml`: in the shared store if there is `[store]`, otherwise in the directory `state`. An \
 owner is a plugin, such as `plugin:notes`, or a name that plugins share, such as `name:team`; state of callers has their \
@@ -222,7 +222,7 @@ impl ListState {
                 OutputFormat::Text => {
                     for (owner, size) in owners {
                         let size = bytesize::ByteSize::b(size).display().iec();
-                        print::untrusted(&format!("{owner}\t{size}\n"))?;
+                        print::untrusted(&format!("{owner}  {size}\n"))?;
                     }
                 }
             }
@@ -291,9 +291,8 @@ impl ExportState {
                 line.insert("key".to_owned(), json!(key));
                 add_value(&mut line, &value);
                 count += 1;
-                // JSON escapes control characters.
-                let written = writeln!(io::stdout(), "{}", Value::Object(line));
-                written.map_err(|error| anyhow::Error::new(error).context("can't write to stdout").into())
+                print::stdout(&format!("{}\n", Value::Object(line)))?; // JSON escapes control characters
+                Ok(())
             })
             .await?;
         }
