@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use moongate::metrics::Metrics;
 use moongate_config::{InstancePolicy, PluginConfig};
-use moongate_host::{HostOptions, OutgoingOptions, WasmHost};
+use moongate_host::{HostOptions, OutgoingOptions, StateLocation, WasmHost};
 use moongate_model::call::{CallContext, Outcome};
 use moongate_model::caller::Caller;
 use moongate_model::names::PluginId;
@@ -57,7 +57,7 @@ async fn measure(source: PathBuf) -> Result<Value> {
     let cache = tempfile::tempdir()?;
     let options = HostOptions {
         cache_dir: cache.path().join("code"),
-        state_dir: None,
+        state: StateLocation::Memory,
         max_concurrent_calls: MAX_CONCURRENT_CALLS,
         guest_memory: 4 << 30,
         uses_cached_descriptions: false,

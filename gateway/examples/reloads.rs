@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use moongate_config::PluginConfig;
-use moongate_host::{HostOptions, OutgoingOptions, WasmHost, compile_if_requested};
+use moongate_host::{HostOptions, OutgoingOptions, StateLocation, WasmHost, compile_if_requested};
 use moongate_model::names::PluginId;
 use moongate_protocol::catalog::Plugin as _;
 use serde_json::{Value, json};
@@ -63,7 +63,7 @@ async fn measure(source: &Path, count: usize) -> Result<Value> {
 fn host(cache: PathBuf) -> Result<WasmHost> {
     Ok(WasmHost::new(HostOptions {
         cache_dir: cache,
-        state_dir: None,
+        state: StateLocation::Memory,
         max_concurrent_calls: 64,
         guest_memory: 4 << 30,
         uses_cached_descriptions: false,

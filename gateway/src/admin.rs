@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use axum::Router;
 use moongate_config::AdminConfig;
+use moongate_store::StoreStatus;
 use tokio_util::sync::CancellationToken;
 
 use crate::metrics::MetricsFormat;
@@ -48,6 +49,8 @@ pub struct AdminContext {
     pub status: Box<dyn Fn() -> SupervisorStatus + Send + Sync>,
     /// Reads everything that the status page shows.
     pub snapshot: Box<dyn Fn() -> GatewaySnapshot + Send + Sync>,
+    /// Reads the current status of the shared store, if there is one.
+    pub store: Box<dyn Fn() -> Option<StoreStatus> + Send + Sync>,
     /// Requests reloads.
     pub reloader: Reloader,
     /// Renders the current metrics.

@@ -11,9 +11,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use moongate_config::{Config, Diagnostic, LoadedConfig, WiderGrantsPolicy, protected_paths};
+use moongate_model::shared_store::SharedOnce;
 use moongate_protocol::dispatch::{Observer, StartupWait};
 use moongate_protocol::mcp::{CacheScope, Identity, ProtocolOptions, RandomnessError, SealingKey};
-use moongate_protocol::server::{Server, ServerOptions};
+use moongate_protocol::server::{Server, ServerOptions, SharedServing};
+use moongate_protocol::session::shared::ReplicaId;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -21,6 +23,7 @@ use crate::admin::{self, AdminError};
 use crate::audit::{AuditStartError, Auditor, ObserverSet};
 use crate::call_history::CallHistory;
 use crate::metrics::Metrics;
+use crate::shared_sessions::StoredSessions;
 use crate::supervisor::control::AdminCredentials;
 use crate::supervisor::memory_shares::MemoryShares;
 use crate::supervisor::{self, Supervisor};
@@ -393,11 +396,21 @@ fn server(
                 Some(secret) => SealingKey::shared(secret.expose()),
                 None => SealingKey::random()?,
             },
+            used_states: supervisor
+                .shared_store()
+                .map(|store| Arc::new(store.clone()) as Arc<dyn SharedOnce>),
         },
         max_sessions: http.max_sessions as usize,
         session_idle: http.session_idle,
         updates: Arc::clone(supervisor.updates()),
         close_streams_after: http.close_streams_after,
+        shared: match supervisor.shared_store() {
+            Some(store) => Some(SharedServing {
+                replica: ReplicaId::random().map_err(|_| RandomnessError)?,
+                store: StoredSessions::new(store.clone()),
+            }),
+            None => None,
+        },
         memory: MemoryShares::of(config).server,
     };
     // With `require_all`, lists and calls to unknown names wait without a limit.

@@ -44,6 +44,7 @@ mod remote_plugins;
 mod remove;
 mod schema;
 mod serve;
+mod state;
 mod stderr;
 mod update;
 mod usage;
@@ -184,6 +185,7 @@ enum CliCommand {
     Reload(reload::Reload),
     Health(health::Health),
     Audit(audit::Audit),
+    State(state::StateTool),
     Fetch(fetch::Fetch),
     Update(update::Update),
     Push(push::Push),
@@ -240,6 +242,7 @@ impl Cli {
             | CliCommand::Reload(_)
             | CliCommand::Health(_)
             | CliCommand::Audit(_)
+            | CliCommand::State(_)
             | CliCommand::Fetch(_)
             | CliCommand::Update(_)
             | CliCommand::Push(_)
@@ -264,6 +267,7 @@ impl Cli {
             | CliCommand::Reload(_)
             | CliCommand::Health(_)
             | CliCommand::Audit(_)
+            | CliCommand::State(_)
             | CliCommand::Fetch(_)
             | CliCommand::New(_)
             | CliCommand::Client(_)
@@ -320,6 +324,7 @@ impl Cli {
             CliCommand::Reload(reload) => reload.run(&common).await,
             CliCommand::Health(health) => health.run(&common).await,
             CliCommand::Audit(audit) => audit.run(&common),
+            CliCommand::State(state) => state.run(&common).await,
             CliCommand::Fetch(fetch) => fetch.run(&common).await,
             CliCommand::Update(update) => update.run(&common).await,
             CliCommand::Push(push) => push.run(&common).await,

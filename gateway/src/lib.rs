@@ -12,6 +12,8 @@ pub mod metrics;
 pub mod call_history;
 // The audit log: turns what is observed into records.
 pub mod audit;
+// Sessions in the shared store.
+mod shared_sessions;
 // Transports: stdio and HTTP.
 pub mod transport;
 // The admin listener: health, metrics, status and reload.

@@ -16,17 +16,19 @@ use moongate_config::{
     TlsConfig,
 };
 use moongate_model::names::PluginId;
+use moongate_model::state::StateDiagnostic;
 use moongate_protocol::catalog::Catalog;
 use moongate_protocol::changes::ResourceUpdates;
 use moongate_protocol::dispatch::{Dispatcher, StartupStages};
 use moongate_protocol::limiter::ConcurrencyLimiter;
+use moongate_store::SharedStore;
 use tokio::sync::{self, mpsc};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use moongate_host::{
-    ChangeInbox, HostError, HostOptions, OutgoingOptions, StateDiagnostic, StateProbe, WasmHost, probe_state,
+    ChangeInbox, HostError, HostOptions, OutgoingOptions, StateLocation, StateProbe, WasmHost, probe_state,
 };
 
 mod backoff;
@@ -80,6 +82,8 @@ pub struct Supervisor {
     plugin_configs: Vec<Arc<PluginConfig>>,
     startup: StartupProgress,
     require_all: bool,
+    /// The store that several gateways share, if plugins are called.
+    shared_store: Option<SharedStore>,
     /// The problem with the state directory, if the supervisor only inspects plugins.
     state_problem: Option<StateDiagnostic>,
     status: sync::watch::Receiver<Arc<SupervisorStatus>>,
@@ -261,7 +265,14 @@ impl Supervisor {
             observer,
         } = options;
         let inbox: Arc<ChangeInbox> = Arc::default();
-        let (state, state_problem) = find_state(&config, purpose).await;
+        let shared_store = match (&config.store, purpose) {
+            (Some(store), Purpose::Calls) => Some(SharedStore::open(store, config.ca_file.clone()).await),
+            (Some(_), Purpose::Inspection) | (None, _) => None,
+        };
+        let (state, state_problem) = match &shared_store {
+            Some(store) => (StateLocation::Shared(Arc::new(store.clone())), None),
+            None => find_state(&config, purpose).await,
+        };
         let serves_while_loading = watched.is_some();
         let host = start_host(&config, state, own_addresses, serves_while_loading, &inbox)?;
         let host = Arc::new(host);
@@ -269,6 +280,9 @@ impl Supervisor {
         let (token_sender, tokens) = sync::watch::channel(config.http.tokens.clone());
         let limiter = Arc::new(ConcurrencyLimiter::new(config.concurrency));
         limiter.set_caller_limits(config.callers, config.roles.clone());
+        if let (Some(store), Some(config)) = (&shared_store, &config.store) {
+            limiter.share_rates(Arc::new(store.clone()), config.rates_when_down);
+        }
         let updates: Arc<ResourceUpdates> = Arc::default();
         let (request_sender, requests) = mpsc::channel(REQUEST_QUEUE);
         let files = watched.as_ref().map(|watched| watched.files.clone()).unwrap_or_default();
@@ -308,6 +322,7 @@ impl Supervisor {
             plugin_configs,
             startup,
             require_all,
+            shared_store,
             state_problem,
             status,
             tls,
@@ -424,6 +439,12 @@ impl Supervisor {
         self.startup.result().map_or(&[], |result| &result.problems)
     }
 
+    /// The store that several gateways share. `None` if none is configured, or plugins are only inspected.
+    #[must_use]
+    pub fn shared_store(&self) -> Option<&SharedStore> {
+        self.shared_store.as_ref()
+    }
+
     /// The problem that keeps state from being stored, if a plugin has a grant for state. Plugins are served
     /// nevertheless.
     pub async fn state_problem(&self) -> Option<Diagnostic> {
@@ -433,11 +454,11 @@ impl Supervisor {
         };
         let StateDiagnostic { reason, hint } = found?;
         let problem = Diagnostic::error(format!("plugin state can't be stored: {reason}"));
-        Some(
-            problem.with_hint(format!(
-                "{hint}; the directory is `state` in `[gateway]`, or `MOONGATE_STATE_DIR`"
-            )),
-        )
+        let place = "the directory is `state` in `[gateway]`, or `MOONGATE_STATE_DIR`";
+        Some(problem.with_hint(match &self.shared_store {
+            Some(_) => hint,
+            None => format!("{hint}; {place}"),
+        }))
     }
 
     /// The problem that keeps compiled code from being cached. Plugins are served nevertheless, but each start takes
@@ -500,7 +521,7 @@ fn spawn_watch(server: WatchServer, system: Arc<dyn System>, since: SystemTime) 
 
 fn start_host(
     config: &Config,
-    state: Option<PathBuf>,
+    state: StateLocation,
     own_addresses: Vec<SocketAddr>,
     uses_cached_descriptions: bool,
     inbox: &Arc<ChangeInbox>,
@@ -511,7 +532,7 @@ fn start_host(
     let own = own_addresses.into_iter().chain(configured).collect();
     WasmHost::new(HostOptions {
         cache_dir: config.cache.clone(),
-        state_dir: state,
+        state,
         max_concurrent_calls: config.concurrency,
         guest_memory: MemoryShares::of(config).guests,
         uses_cached_descriptions,
@@ -520,18 +541,20 @@ fn start_host(
     })
 }
 
-/// The state directory, and the problem that keeps state from being stored. An inspection creates no directory; a
-/// plugin that describes itself then finds no state.
-async fn find_state(config: &Config, purpose: Purpose) -> (Option<PathBuf>, Option<StateDiagnostic>) {
-    let Some(dir) = &config.state else { return (None, None) };
+/// The place for state without a shared store, and the problem that keeps state from being stored. An inspection creates
+/// no directory and connects to no store; a plugin that describes itself then finds no state.
+async fn find_state(config: &Config, purpose: Purpose) -> (StateLocation, Option<StateDiagnostic>) {
+    let memory = StateLocation::Memory;
+    let Some(dir) = config.state.as_ref().filter(|_| config.store.is_none()) else { return (memory, None) };
+    let directory = || StateLocation::Directory(dir.clone());
     let is_granted = config.plugins.iter().any(|plugin| plugin.allow.state != StateGrant::NotGranted);
     match purpose {
-        Purpose::Calls => (Some(dir.clone()), None),
-        Purpose::Inspection if !is_granted => (None, None),
+        Purpose::Calls => (directory(), None),
+        Purpose::Inspection if !is_granted => (memory, None),
         Purpose::Inspection => match probe_state(dir).await {
-            StateProbe::Some => (Some(dir.clone()), None),
-            StateProbe::None => (None, None),
-            StateProbe::Problem(problem) => (None, Some(problem)),
+            StateProbe::Some => (directory(), None),
+            StateProbe::None => (memory, None),
+            StateProbe::Problem(problem) => (memory, Some(problem)),
         },
     }
 }

@@ -21,6 +21,10 @@ mod proxies;
 #[cfg(unix)]
 pub(crate) mod shutdown;
 #[cfg(unix)]
+mod shared_sessions;
+#[cfg(unix)]
+mod shared_store;
+#[cfg(unix)]
 mod shared_volume;
 #[cfg(unix)]
 mod sighup;

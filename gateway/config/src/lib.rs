@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use moongate_model::call_rate::CallerLimits;
+use moongate_model::names::Digest;
 use moongate_model::roles::AccessRoles;
 
 pub mod protected_paths;
@@ -65,6 +66,7 @@ pub use sections::oauth::{
     IntrospectionConfig, IssuerConfig, KeyLocation, OAuthConfig, ProtectedResource, is_secure_url,
 };
 pub use sections::sources::{COMPONENT_DIRECTORY, SourcesConfig, component_file_name};
+pub use sections::store::{RatesWhenDown, StoreAddress, StoreConfig, StoreEncryption};
 pub use sections::unix_socket::{UnixSocketConfig, UnixSocketLimits};
 pub use spec::json_schema as schema;
 pub use spec::{keys, reference};
@@ -81,6 +83,8 @@ pub struct Config {
     pub unix_socket: Option<UnixSocketConfig>,
     /// The admin listener. `None` means that it is off.
     pub admin: Option<AdminConfig>,
+    /// The store that several gateways share. `None` means that this one stands alone.
+    pub store: Option<StoreConfig>,
     /// The audit log. `None` means that it is off.
     pub audit: Option<AuditConfig>,
     /// Settings for noticing changed files.
@@ -124,6 +128,8 @@ pub struct Config {
     /// Secrets to redact from the trace, without duplicates: those that the file refers to, and other values that the
     /// gateway passes on under the name of a secret.
     pub secrets: Vec<Secret>,
+    /// The digest of the text of the file, with its secrets redacted. Gateways with the same file have the same one.
+    pub digest: Digest,
     /// The text of the file, including any secrets in it.
     pub source_text: Secret,
 }

@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use moongate_model::names::Digest;
 use toml::de::{DeTable, DeValue};
 
 use super::model::Diagnostic;
@@ -26,6 +27,7 @@ use super::sections::plugin::{callers_state_in_memory, read_defaults, read_plugi
 use super::sections::rates::{read_callers, shared_tool_rates};
 use super::sections::roles::{RoleReferences, read_roles};
 use super::sections::sources::read_sources;
+use super::sections::store::read_store;
 use super::sections::unix_socket::read_unix_socket;
 use super::spec::keys::{GATEWAY, ROOT, ValueKind};
 use super::{Config, Secret, protected_paths};
@@ -138,6 +140,9 @@ pub fn parse_config(file: &Path, text: String, environment: &dyn Environment) ->
     let ReadResult { mut config, problems, http_problems, token_problems, tls_problems, secret_spans, files } =
         read;
     let (redacted, masked) = redact(&text, root, &secret_spans);
+    if let Some(config) = &mut config {
+        config.digest = Digest::of(redacted.as_bytes());
+    }
     let scrubbed = |problems: Vec<Diagnostic>| -> Vec<Diagnostic> {
         problems.into_iter().map(|problem| scrub(problem, &text, &masked)).collect()
     };
@@ -198,7 +203,7 @@ fn read_config(file: PathBuf, text: &str, parsed: &DeTable<'_>, environment: &dy
         reader.check_keys(&root, &[]);
         let read = read_sections(&mut reader, &root, file);
         check_disclosed(&mut reader, &read);
-        if read.state.is_none() {
+        if read.state.is_none() && read.store.is_none() {
             reader.problems.extend(callers_state_in_memory(&read.plugins));
         }
         reader.problems.extend(shared_tool_rates(&read.http, &read.plugins));
@@ -242,6 +247,7 @@ fn read_sections(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>, file: Path
     let sources = read_sources(reader, root, &file, &cache);
     let plugins: Vec<_> = read_plugins(reader, root, &defaults, &sources).into_iter().map(Arc::new).collect();
     let roles = read_roles(reader, root, RoleReferences { http: &http, plugins: &plugins });
+    let sealing_key = read_sealing_key(reader, &gateway);
     Config {
         admin: read_admin(reader, root, &http),
         audit: read_audit(reader, root),
@@ -260,7 +266,8 @@ fn read_sections(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>, file: Path
         concurrency: reader.integer(&gateway, "concurrency", DEFAULT_CONCURRENCY),
         memory: read_memory(reader, &gateway),
         page_size: read_page_size(reader, &gateway),
-        sealing_key: read_sealing_key(reader, &gateway),
+        store: read_store(reader, root, &gateway, sealing_key.as_ref()),
+        sealing_key,
         sources: sources.config,
         plugins,
         roles,
@@ -268,6 +275,7 @@ fn read_sections(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>, file: Path
         key_files: std::mem::take(&mut reader.key_files),
         secrets: std::mem::take(&mut reader.secrets),
         source_text: Secret::new(reader.source),
+        digest: Digest::of(&[]), // of the redacted text, which is known later
         file,
     }
 }
@@ -283,6 +291,12 @@ fn check_disclosed(reader: &mut ConfigReader<'_>, config: &Config) {
         }
         if config.audit.as_ref().and_then(|audit| audit.key.as_ref()).is_some_and(discloses) {
             let problem = Diagnostic::error(format!("this would {action} the gateway's own audit key"));
+            reader
+                .report(problem.with_span(span.clone()).with_hint("use a different secret for this plugin"));
+        }
+        if config.store.as_ref().and_then(|store| store.password.as_ref()).is_some_and(discloses) {
+            let problem =
+                Diagnostic::error(format!("this would {action} the password of the gateway's store"));
             reader
                 .report(problem.with_span(span.clone()).with_hint("use a different secret for this plugin"));
         }

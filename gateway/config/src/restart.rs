@@ -36,12 +36,14 @@ impl Config {
             memory,
             page_size,
             sealing_key,
+            store,
             sources: _,
             plugins: _,
             roles: _,
             secret_files: _,
             key_files: _,
             secrets: _,
+            digest: _,
             source_text: _,
         } = self;
         let mut keys = [
@@ -54,6 +56,7 @@ impl Config {
             ("gateway.ca_file", *ca_file != new.ca_file),
         ]
         .to_vec();
+        keys.push(("store", *store != new.store));
         keys.push(("audit", *audit != new.audit));
         keys.extend(http.changed_keys(&new.http));
         keys.push(("unix_socket", *unix_socket != new.unix_socket));
@@ -79,11 +82,11 @@ impl Config {
         if !is_pending("admin.tls") && !is_pending("admin") {
             kept.admin.clone_from(&new.admin);
         }
-        if ["http.auth.issuers", "gateway.sealing_key", "audit"].into_iter().any(is_pending) {
+        if ["http.auth.issuers", "gateway.sealing_key", "store", "audit"].into_iter().any(is_pending) {
             kept.secret_files.clone_from(&self.secret_files);
         }
         let mut problems = protected_paths::check(&kept);
-        if self.state.is_none() {
+        if self.state.is_none() && self.store.is_none() {
             problems.extend(callers_state_in_memory(&new.plugins));
         }
         // Problems of the new file itself are reported elsewhere.
@@ -98,6 +101,11 @@ impl Config {
             }
             if self.sealing_key.as_ref().is_some_and(|key| is_disclosed_to(key, plugin)) {
                 let message = "this would give the plugin the gateway's sealing key";
+                problems.push(Diagnostic::error(message).with_span(plugin.span.clone()));
+            }
+            let password = self.store.as_ref().and_then(|store| store.password.as_ref());
+            if password.is_some_and(|password| is_disclosed_to(password, plugin)) {
+                let message = "this would give the plugin the password of the gateway's store";
                 problems.push(Diagnostic::error(message).with_span(plugin.span.clone()));
             }
             let audit_key = self.audit.as_ref().and_then(|audit| audit.key.as_ref());

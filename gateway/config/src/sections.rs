@@ -13,4 +13,5 @@ pub(crate) mod rates;
 pub(crate) mod roles;
 pub(crate) mod settings;
 pub(crate) mod sources;
+pub(crate) mod store;
 pub(crate) mod unix_socket;

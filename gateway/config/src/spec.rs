@@ -11,5 +11,6 @@ mod rate_keys;
 mod role_keys;
 pub mod reference;
 mod source_keys;
+mod store_keys;
 mod tls_keys;
 mod unix_socket_keys;

@@ -90,8 +90,11 @@ fn reads_every_key() {
         secret_files,
         key_files,
         secrets,
+        store,
+        digest: _,
         source_text: _,
     } = config;
+    assert_eq!(store, None);
     assert_eq!(admin.unwrap().listen.to_string(), "[::1]:8932");
     let limits = UnixSocketLimits { max_connections: 9, idle_timeout: Duration::from_secs(60) };
     assert_eq!(unix_socket, Some(UnixSocketConfig { path: goldens_dir().join("files/mcp.sock"), limits }));
@@ -276,6 +279,8 @@ fn documented_defaults_match_the_code() {
     let mut spelt_out = "version = 1\n".to_owned();
     for key in keys::ROOT {
         match key.kind {
+            // It needs an address and a sealing key.
+            ValueKind::Table(_) if key.name == "store" => {}
             ValueKind::Table(keys) => write(keys, key.name, &mut spelt_out),
             ValueKind::Named(ValueKind::Table(keys)) if key.name == "plugins" => {
                 write(keys, "plugins.time", &mut spelt_out)
@@ -296,6 +301,23 @@ fn documented_defaults_match_the_code() {
     assert_eq!(documented.unix_socket.map(|socket| socket.limits), Some(UnixSocketLimits::default()));
     assert!(documented.plugins[0].is_equivalent_to(&holding.plugins[0]), "{:?}", documented.plugins[0]);
     assert_eq!(holding.plugins[0].limits, Limits::default());
+}
+
+#[test]
+fn documented_defaults_of_the_store_match_the_code() {
+    let store = |rest: &str| {
+        let text = "gateway.sealing_key = { env = 'GATEWAY_TOKEN' }\n[store]\nurl = 'redis://localhost'\n";
+        config(&format!("version = 1\n{text}{rest}")).store.unwrap()
+    };
+    let Some(ValueKind::Table(keys)) = keys::ROOT.iter().find(|key| key.name == "store").map(|key| key.kind)
+    else {
+        panic!("there is no store")
+    };
+    let defaults = keys.iter().filter_map(|key| Some(format!("{} = {}\n", key.name, key.default?)));
+    assert_eq!(store(&defaults.collect::<String>()), store(""));
+    let other = store("prefix = 'a:'\nrates_when_down = 'refuse'\nresponse_timeout = '50ms'");
+    assert_eq!(other.rates_when_down, RatesWhenDown::Refuse);
+    assert_eq!((other.prefix.as_str(), other.response_timeout), ("a:", Duration::from_millis(50)));
 }
 
 #[test]

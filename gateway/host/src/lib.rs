@@ -58,6 +58,7 @@ use self::wasi::http::OutboundHttp;
 use self::wasi::keyvalue::KeyValueStores;
 use self::wasi::linker;
 use self::wasi::preopens::DirectoryOpener;
+use moongate_model::state::StateDiagnostic;
 use moongate_system::blocking::PluginBlockingLimiters;
 use moongate_system::private_dir::PrivateDirError;
 
@@ -69,7 +70,7 @@ pub use self::load::{MAX_CONCURRENT_COMPILES, startup_compiles};
 pub use self::plugin::WasmPlugin;
 pub use self::sandbox::open_files::reserved_files;
 pub use self::wasi::http::{CaError, OutgoingOptions, RequestCounts};
-pub use self::wasi::keyvalue::{StateDiagnostic, StateProbe, probe_state};
+pub use self::wasi::keyvalue::{StateLocation, StateProbe, probe_state};
 
 /// The version of wasmtime, which has no constant for it. `Cargo.toml` pins the same version.
 pub const WASMTIME_VERSION: &str = "48.0.8";
@@ -79,8 +80,8 @@ pub const WASMTIME_VERSION: &str = "48.0.8";
 pub struct HostOptions {
     /// The directory for compiled code. Created if it is missing; not used unless it is private.
     pub cache_dir: PathBuf,
-    /// The directory for plugin state. `None` keeps state in memory for the lifetime of the host.
-    pub state_dir: Option<PathBuf>,
+    /// The place for plugins' state.
+    pub state: StateLocation,
     /// The limit on concurrent calls, for all plugins together.
     pub max_concurrent_calls: u32,
     /// The memory of all instances together, in bytes.
@@ -138,7 +139,7 @@ impl WasmHost {
     pub fn new(options: HostOptions) -> Result<Self, HostError> {
         let HostOptions {
             cache_dir: cache,
-            state_dir: state,
+            state,
             max_concurrent_calls: concurrency,
             guest_memory,
             uses_cached_descriptions,
@@ -342,7 +343,7 @@ impl WasmHost {
         self.cache_error.as_ref()
     }
 
-    /// The reason that state currently can't be stored on disk, if a plugin has a grant for it.
+    /// The reason that state currently can't be kept, if a plugin has a grant for it.
     pub async fn state_error(&self) -> Option<StateDiagnostic> {
         self.shared.stores.problem().await
     }

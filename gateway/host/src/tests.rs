@@ -23,7 +23,7 @@ pub(super) use warnings::Warnings;
 pub(super) fn host(cache: &Path) -> WasmHost {
     WasmHost::new(HostOptions {
         cache_dir: cache.join("cache"),
-        state_dir: None,
+        state: crate::StateLocation::Memory,
         max_concurrent_calls: 4,
         guest_memory: 4 << 30,
         uses_cached_descriptions: false,
@@ -76,7 +76,7 @@ async fn serves_without_a_pool() {
     let dir = tempfile::TempDir::new().unwrap();
     let options = HostOptions {
         cache_dir: dir.path().join("cache"),
-        state_dir: None,
+        state: crate::StateLocation::Memory,
         max_concurrent_calls: 10_000_000,
         guest_memory: 4 << 30,
         uses_cached_descriptions: false,

@@ -123,6 +123,12 @@ impl Capabilities {
         Self { text: Some(text) }
     }
 
+    /// The object as it was sent. `None` if there is none.
+    #[must_use]
+    pub fn text(&self) -> Option<&Json> {
+        self.text.as_ref()
+    }
+
     /// Reports whether a capability was declared. `name` is a path in the object: `elicitation`, `sampling.tools`,
     /// `extensions.com.example/x`.
     ///

@@ -36,6 +36,10 @@ pub mod secret;
 pub mod policy;
 // Diagnostics for operators.
 pub mod diagnostic;
+// Plugins' state, and the interface to what keeps it.
+pub mod state;
+// The interface to a store that several gateways share.
+pub mod shared_store;
 // The interface between the protocol and the host.
 pub mod plugin;
 // A fake plugin, for tests.

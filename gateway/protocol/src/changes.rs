@@ -17,6 +17,7 @@ use crate::names::{Digest, Principal, ResourceUri};
 mod updates;
 
 use updates::Mailbox;
+pub(crate) use updates::{MAX_SUBSCRIBED_URI_BYTES, MAX_SUBSCRIPTIONS};
 pub use updates::{ResourceUpdates, SubscriptionLimitError};
 
 /// A change that a client is interested in.
@@ -76,6 +77,26 @@ impl ChangeListener {
     /// Ends the subscription to `uri`, and discards a pending update to it.
     pub fn unsubscribe(&self, uri: &ResourceUri) {
         self.mailbox.unsubscribe(uri);
+    }
+
+    /// The digest of a list that the client knows. `None` if it didn't ask for lists of this kind.
+    pub(crate) fn known(&self, kind: ListKind) -> Option<Digest> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&kind).copied()
+    }
+
+    /// Replaces the lists that the client knows.
+    pub(crate) fn set_known(&self, known: impl IntoIterator<Item = (ListKind, Digest)>) {
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = known.into_iter().collect();
+    }
+
+    /// The resources that the client is subscribed to here.
+    pub(crate) fn subscriptions(&self) -> Vec<ResourceUri> {
+        self.mailbox.subscriptions()
+    }
+
+    /// Adds an update of a resource that the client is subscribed to.
+    pub(crate) fn add_update(&self, uri: &ResourceUri) {
+        self.mailbox.add(uri);
     }
 
     /// The next change that the client doesn't know yet. From then on it counts as known. Waits until there is one.

@@ -5,8 +5,8 @@
 #[cfg(any(test, feature = "test-support"))]
 use moongate_model::test_support;
 use moongate_model::{
-    call, call_rate, caller, caller_budget, diagnostic, json, manifest, names, plugin, policy, roles, text,
-    uri_form,
+    call, call_rate, caller, caller_budget, diagnostic, json, manifest, names, plugin, policy, roles,
+    shared_store, text, uri_form,
 };
 
 // JSON-RPC 2.0 messages, independent of MCP.

@@ -20,6 +20,7 @@ use crate::caller_budget::{BudgetShare, CallerBudget};
 use crate::names::PluginId;
 use crate::policy::PluginPolicy;
 use crate::roles::AccessRoles;
+use crate::shared_store::{RatesWhenDown, SharedRates};
 
 mod rates;
 
@@ -154,6 +155,27 @@ impl ConcurrencyLimiter {
             return Ok(());
         }
         self.rates.count(&context.caller, &self.limits_of(&context.caller), policy, call)
+    }
+
+    /// Counts calls in a store that several gateways share from now on. Only the first call has an effect.
+    pub fn share_rates(&self, store: Arc<dyn SharedRates>, when_down: RatesWhenDown) {
+        self.rates.share(store, when_down);
+    }
+
+    /// Like [`Self::count`], in the shared store if there is one.
+    ///
+    /// # Errors
+    /// [`CallError::RateLimited`], or [`CallError::Busy`] if the store is unreachable and such calls are refused.
+    pub async fn count_shared(
+        &self,
+        policy: &PluginPolicy,
+        context: &CallContext,
+        call: CountedAs<'_>,
+    ) -> Result<(), CallError> {
+        if context.is_later_round() {
+            return Ok(());
+        }
+        self.rates.count_shared(&context.caller, &self.limits_of(&context.caller), policy, call).await
     }
 
     /// Waits until one more call of the plugin may run.

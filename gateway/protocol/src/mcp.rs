@@ -17,6 +17,7 @@ use crate::catalog::Catalog;
 use crate::dispatch::Dispatcher;
 use crate::json::Json;
 use crate::names::Principal;
+use crate::shared_store::SharedOnce;
 use crate::unread_responses::ResultText;
 
 mod call_catalog;
@@ -38,6 +39,7 @@ mod revision;
 mod seal;
 mod structured;
 
+pub(crate) use changes::too_many_subscriptions;
 pub use changes::{NotificationStream, session_notification};
 pub use errors::{ProtocolError, RequestError};
 #[cfg(any(test, feature = "fuzz"))]
@@ -177,6 +179,8 @@ pub struct ProtocolOptions {
     pub page_size: Option<NonZeroU32>,
     /// The key that seals cursors and states.
     pub sealing_key: SealingKey,
+    /// Remembers used states for all gateways that share the key. `None` means that this one is alone.
+    pub used_states: Option<Arc<dyn SharedOnce>>,
 }
 
 /// All methods of every revision, over one catalog.
@@ -194,9 +198,9 @@ impl Protocol {
     /// Serves the plugins that `dispatcher` calls.
     #[must_use]
     pub fn new(dispatcher: Dispatcher, options: ProtocolOptions) -> Self {
-        let ProtocolOptions { identity, cache_scope, page_size, sealing_key } = options;
+        let ProtocolOptions { identity, cache_scope, page_size, sealing_key, used_states } = options;
         let lists = ListCache::new(page_size);
-        let states = input::StateStore::new(sealing_key.clone());
+        let states = input::StateStore::new(sealing_key.clone(), used_states);
         Self { dispatcher, identity, cache_scope, lists, sealing_key, states }
     }
 

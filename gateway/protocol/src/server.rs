@@ -17,6 +17,7 @@ use crate::mcp::{
     StartedRequest,
 };
 use crate::names::Principal;
+use crate::session::shared::{ReplicaId, SharedLimits, SharedSessionStore, SharedSessions};
 use crate::session::{QuestionBudget, RunningRequest, SessionStore};
 use crate::unread_responses::{CountedMessage, MIN_COUNTED_BYTES, UnreadResponses};
 
@@ -29,6 +30,7 @@ mod memory_budget;
 mod observer;
 mod request;
 mod response_stream;
+mod shared_sessions;
 mod stdio;
 
 pub use crate::session::SseEvent;
@@ -66,6 +68,17 @@ pub struct ServerOptions {
     pub close_streams_after: Option<std::time::Duration>,
     /// The memory of requests, of responses, and of what waits for clients.
     pub memory: ServerMemory,
+    /// The replica and the store of sessions that several gateways serve together. `None` if this one serves alone.
+    pub shared: Option<SharedServing>,
+}
+
+/// The part of one gateway in sessions that several serve together.
+#[derive(Debug)]
+pub struct SharedServing {
+    /// This gateway.
+    pub replica: ReplicaId,
+    /// The store of all of them.
+    pub store: Arc<dyn SharedSessionStore>,
 }
 
 /// The memory of an endpoint, in bytes.
@@ -114,7 +127,9 @@ pub struct ServerGauges {
 #[derive(Debug)]
 pub struct Server {
     protocol: Arc<Protocol>,
-    sessions: SessionStore,
+    sessions: Arc<SessionStore>,
+    /// Set if other replicas serve the sessions as well.
+    shared: Option<Arc<SharedSessions>>,
     updates: Arc<ResourceUpdates>,
     listen_streams: ListenStreams,
     legacy_clients: LegacySseClients,
@@ -129,19 +144,37 @@ pub struct Server {
 }
 
 impl Server {
-    /// Serves the plugins of `dispatcher`. Requests are reported to its observer.
+    /// Serves the plugins of `dispatcher`. Requests are reported to its observer. Must be called within a runtime if
+    /// sessions are shared.
     #[must_use]
     pub fn new(dispatcher: Dispatcher, options: ServerOptions) -> Arc<Self> {
-        let ServerOptions { protocol, max_sessions, session_idle, updates, close_streams_after, memory } =
-            options;
+        let ServerOptions {
+            protocol,
+            max_sessions,
+            session_idle,
+            updates,
+            close_streams_after,
+            memory,
+            shared,
+        } = options;
         let stop = CancellationToken::new();
         let observer = dispatcher.observer().cloned();
         let unread_responses = UnreadResponses::new(memory.responses);
         updates.set_memory(memory.subscriptions);
         let dispatcher = dispatcher.with_unread_responses(Arc::clone(&unread_responses));
+        let protocol = Arc::new(Protocol::new(dispatcher, protocol));
+        let sessions = SessionStore::new(max_sessions, session_idle, memory.streams, stop.clone());
+        let sessions = Arc::new(sessions);
+        let shared = shared.map(|SharedServing { replica, store }| {
+            let (copies, protocol, updates) =
+                (Arc::clone(&sessions), Arc::clone(&protocol), Arc::clone(&updates));
+            let limits = SharedLimits { max_sessions, idle: session_idle };
+            SharedSessions::start(store, replica, copies, protocol, updates, limits)
+        });
         Arc::new(Self {
-            protocol: Arc::new(Protocol::new(dispatcher, protocol)),
-            sessions: SessionStore::new(max_sessions, session_idle, memory.streams, stop.clone()),
+            protocol,
+            sessions,
+            shared,
             updates,
             listen_streams: ListenStreams::default(),
             legacy_clients: LegacySseClients::new(max_sessions),
@@ -175,6 +208,13 @@ impl Server {
     /// are still answered.
     pub fn close_streams(&self) {
         self.stop.cancel();
+    }
+
+    /// Stores what other replicas need to continue the sessions. Call it once nothing runs any more.
+    pub async fn leave_shared_sessions(&self) {
+        if let Some(shared) = &self.shared {
+            shared.leave().await;
+        }
     }
 
     /// Cancels everything that still runs in sessions and for clients of 2024-11-05. Running calls get their plugin's

@@ -20,16 +20,21 @@ mod client_requests;
 mod running;
 mod session_store;
 mod session_table;
+pub mod shared;
 mod streams;
 
-pub use client_requests::{ClientRequester, PendingRequests, QuestionBudget};
+pub(crate) use client_requests::ForeignAnswer;
+pub use client_requests::{ClientRequester, PendingRequests, QuestionAnswer, QuestionBudget};
 pub use running::{DuplicateRequestId, InFlightRequests, RunningRequest};
 pub use session_store::SessionStore;
 #[cfg(any(test, feature = "fuzz"))]
 #[doc(hidden)]
 pub use streams::fuzz_event_id;
+pub(crate) use streams::{EventId, StreamKind};
 pub use streams::{EventReader, EventWriter, ResumeError, SseEvent};
 
+use client_requests::QuestionIds;
+use shared::SharedCopy;
 use streams::{SessionStreams, StreamMemory};
 
 /// The agreement between a client and the gateway, and the client's running requests.
@@ -50,6 +55,14 @@ pub struct Session {
     streams: SessionStreams,
     /// The open questions to the client. `None` if the client doesn't answer questions.
     pending_requests: Option<Arc<PendingRequests>>,
+    /// Set if this is the copy of a session that other replicas serve as well.
+    shared: Option<SharedCopy>,
+}
+
+/// What a session has in addition if it is shared.
+enum SharedPart {
+    None,
+    Copy(SharedCopy, QuestionIds),
 }
 
 /// The activity of a session with its start, ordered from the easiest to end to the hardest.
@@ -76,9 +89,10 @@ impl Session {
         closing: CancellationToken,
     ) -> Self {
         let streams = SessionStreams::new(0, caller.clone(), StreamMemory::new(0), CancellationToken::new());
-        Self::new(String::new(), caller, greeting, listener, in_flight, streams, closing)
+        Self::new(String::new(), caller, greeting, listener, in_flight, streams, closing, SharedPart::None)
     }
 
+    #[expect(clippy::too_many_arguments, reason = "each is a part of the session")]
     fn new(
         id: String,
         caller: Caller,
@@ -87,11 +101,16 @@ impl Session {
         in_flight: Arc<InFlightRequests>,
         streams: SessionStreams,
         closing: CancellationToken,
+        shared: SharedPart,
     ) -> Self {
+        let (shared, ids) = match shared {
+            SharedPart::None => (None, QuestionIds::of_session()),
+            SharedPart::Copy(copy, ids) => (Some(copy), ids),
+        };
         let answers_questions =
             ["elicitation", "sampling", "roots"].iter().any(|it| greeting.capabilities.has(it));
         let pending_requests =
-            answers_questions.then(|| Arc::new(PendingRequests::new(caller.clone(), closing)));
+            answers_questions.then(|| Arc::new(PendingRequests::new(caller.clone(), closing, ids)));
         let public_name = (!id.is_empty()).then(|| Digest::of(id.as_bytes()).short().into());
         Self {
             id,
@@ -105,6 +124,7 @@ impl Session {
             in_flight,
             streams,
             pending_requests,
+            shared,
         }
     }
 
@@ -139,7 +159,7 @@ impl Session {
             SessionActivity::Running
         } else if running > 0 {
             SessionActivity::Asking(since)
-        } else if self.streams.are_read() {
+        } else if self.streams.are_read() || self.shared.as_ref().is_some_and(SharedCopy::is_read) {
             SessionActivity::Read(since)
         } else {
             SessionActivity::Idle(since)
@@ -181,11 +201,15 @@ impl Session {
         self.pending_requests.as_ref()
     }
 
-    /// Handles a response from the client. It is ignored if this session didn't send the request.
-    pub fn receive_response(&self, answer: &Response<'_>) {
-        if let Some(pending_requests) = &self.pending_requests {
-            pending_requests.receive_response(answer);
-        }
+    /// Handles a response from the client. It is ignored if this session didn't send the request. An answer to another
+    /// replica is returned.
+    pub(crate) fn receive_response(&self, answer: &Response<'_>) -> Option<ForeignAnswer> {
+        self.pending_requests.as_ref()?.receive_response(answer)
+    }
+
+    /// The malformed answer to a question of another replica.
+    pub(crate) fn foreign_malformed(&self, malformed: &MalformedMessage) -> Option<ForeignAnswer> {
+        self.pending_requests.as_ref()?.foreign_malformed(malformed)
     }
 
     /// Handles a malformed message of the client. True if it answers a question, which then fails at once.

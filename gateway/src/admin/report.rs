@@ -5,9 +5,12 @@
 //!
 //! - `version`, `pid`, `started`, `uptime_seconds`: the process. `ready`: the result of `/readyz`.
 //! - `generation`: the number of catalogs published before; `settled`: no plugin is being read, compiled or checked.
-//! - `config`: its `file`; `since` when it is in use; `rejected`: the reason that the file's current content isn't used;
+//! - `config`: its `file`; `digest` of its text without secrets, the same for gateways with the same file; `since` when it
+//!   is in use; `rejected`: the reason that the file's current content isn't used;
 //!   `needs_restart`: changed keys that wait for a restart; `waiting`: changed keys that wait for the operator.
 //! - `watching`: `by` is `events`, `polling` (`reason` is the cause) or `off`.
+//! - `store`: the shared store, `null` if there is none: its `address`; `server`, its name and version; `reachable`;
+//!   `problem`: the reason that it can't be used, and a `hint`; `operations` and `errors` since the start.
 //! - `plugins`: in the order of `gateway.toml`.
 //! - `reloads`: counts since the start: `replaced`, `unchanged`, `failed`, `configured`, `rejected`.
 //! - `history`: the last reloads, newest first: `at`, `took_seconds`, `plugin` (`null` for the configuration), `ok`,
@@ -15,6 +18,7 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use moongate_store::{StoreStatus, UseCounts};
 use serde_json::{Value, json};
 
 use crate::supervisor::status::{
@@ -58,7 +62,12 @@ impl ProcessInfo {
 }
 
 /// The document.
-pub(super) fn document(status: &SupervisorStatus, process: &ProcessInfo, ready: bool) -> Value {
+pub(super) fn document(
+    status: &SupervisorStatus,
+    store: Option<&StoreStatus>,
+    process: &ProcessInfo,
+    ready: bool,
+) -> Value {
     let SupervisorStatus {
         generation,
         config,
@@ -68,7 +77,8 @@ pub(super) fn document(status: &SupervisorStatus, process: &ProcessInfo, ready: 
         reload_counts: reloads,
         history,
     } = status;
-    let ConfigStatus { file, since, rejected, needs_restart, pending_keys: waiting, stop_grace: _ } = config;
+    let ConfigStatus { file, digest, since, rejected, needs_restart, pending_keys: waiting, stop_grace: _ } =
+        config;
     let ReloadCounts { replaced, unchanged, failed, configured, rejected: refused } = reloads;
     json!({
         "version": env!("CARGO_PKG_VERSION"),
@@ -80,6 +90,7 @@ pub(super) fn document(status: &SupervisorStatus, process: &ProcessInfo, ready: 
         "settled": settled,
         "config": {
             "file": file.to_string_lossy(),
+            "digest": digest.to_string(),
             "since": format_time(*since),
             "rejected": rejected,
             "needs_restart": needs_restart,
@@ -90,6 +101,7 @@ pub(super) fn document(status: &SupervisorStatus, process: &ProcessInfo, ready: 
             WatchMode::Polling(reason) => json!({ "by": "polling", "reason": reason }),
             WatchMode::Off => json!({ "by": "off", "reason": null }),
         },
+        "store": store.map(store_document),
         "plugins": plugin_documents(status),
         "reloads": {
             "replaced": replaced,
@@ -99,6 +111,19 @@ pub(super) fn document(status: &SupervisorStatus, process: &ProcessInfo, ready: 
             "rejected": refused,
         },
         "history": history.iter().map(reload).collect::<Vec<_>>(),
+    })
+}
+
+fn store_document(status: &StoreStatus) -> Value {
+    let StoreStatus { address, server, problem, is_connected, counts } = status;
+    let total = |of: fn(&UseCounts) -> u64| counts.iter().map(|(_, counts)| of(counts)).sum::<u64>();
+    json!({
+        "address": address,
+        "server": server,
+        "reachable": is_connected,
+        "problem": problem.as_ref().map(|problem| json!({ "reason": problem.to_string(), "hint": problem.hint() })),
+        "operations": total(|counts| counts.operations),
+        "errors": total(|counts| counts.errors),
     })
 }
 

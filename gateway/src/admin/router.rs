@@ -268,7 +268,7 @@ impl AdminRouter {
                 let admin = self.opened()?;
                 let status = (admin.status)();
                 let ready = Readiness::of(Some(admin)).is_ready();
-                Ok(document(&report::document(&status, &self.process, ready)))
+                Ok(document(&report::document(&status, (admin.store)().as_ref(), &self.process, ready)))
             }
             AdminRoute::Reload if sender == RequestOrigin::OwnPage && is_form(&head.headers) => {
                 self.reload(head).await?;

@@ -75,6 +75,7 @@ fn status() -> SupervisorStatus {
         generation: 3,
         config: ConfigStatus {
             file: PathBuf::from("/etc/moongate/gateway.toml"),
+            digest: Digest::of(b"a"),
             since: at(0),
             rejected: None,
             needs_restart: vec!["http.listen".to_owned()],
@@ -141,6 +142,7 @@ impl TestListener {
                 calls: calls(),
                 access: BTreeMap::new(),
             }),
+            store: Box::new(|| None),
             reloader: Reloader::new(sender),
             metrics: Box::new(|format| format!("{format:?}\n")),
             refused: Box::new(|_| {}),
@@ -257,12 +259,14 @@ fn expected_document() -> Value {
         "settled": true,
         "config": {
             "file": "/etc/moongate/gateway.toml",
+            "digest": Digest::of(b"a").to_string(),
             "since": "2027-01-15T08:00:00.000Z",
             "rejected": null,
             "needs_restart": ["http.listen"],
             "waiting": ["gateway.wider_grants"],
         },
         "watching": { "by": "polling", "reason": "too many files are watched" },
+        "store": null,
         "plugins": expected_plugins(),
         "reloads": { "replaced": 1, "unchanged": 2, "failed": 3, "configured": 4, "rejected": 5 },
         "history": [{

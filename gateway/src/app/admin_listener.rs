@@ -21,6 +21,7 @@ use crate::supervisor::control::AdminCredentials;
 use crate::supervisor::status::SupervisorStatus;
 use crate::transport::http::listener::ListenerPurpose;
 use moongate_host::WasmHost;
+use moongate_store::SharedStore;
 
 /// The time limit for answers in progress at shutdown.
 const LAST_ANSWERS_TIMEOUT: Duration = Duration::from_secs(2);
@@ -42,6 +43,7 @@ struct MetricsSources {
     server: Arc<Server>,
     metrics: Arc<Metrics>,
     audit: Option<Arc<Auditor>>,
+    store: Option<SharedStore>,
 }
 
 /// The observers of calls whose values the listener shows.
@@ -91,13 +93,16 @@ impl AdminListener {
             server: Arc::clone(server),
             metrics: Arc::clone(metrics),
             audit: audit.cloned(),
+            store: supervisor.shared_store().cloned(),
         };
+        let store = supervisor.shared_store().cloned();
         let auditor = audit.cloned();
         let refusals = Arc::clone(metrics);
         self.opener.set_started(AdminContext {
             status: Box::new(supervisor.status_reader()),
             snapshot: Box::new(snapshot_reader(supervisor, server, history)),
             reloader: supervisor.reloader(),
+            store: Box::new(move || store.as_ref().map(SharedStore::status)),
             metrics: Box::new(move |format| sources.render(format)),
             refused: Box::new(move |reason| {
                 refusals.request_refused(ListenerPurpose::Admin.as_str(), reason);
@@ -156,6 +161,7 @@ impl MetricsSources {
             loads: self.limiter.loads(),
             clients: self.server.gauges(),
             audit: self.audit.as_ref().map(|audit| audit.status()),
+            store: self.store.as_ref().map(SharedStore::status),
         };
         self.metrics.render(&snapshot, format)
     }

@@ -157,6 +157,7 @@ impl App {
             StopReason::StdioClientGone => self.grace().min(GRACE_WITHOUT_CLIENT),
         };
         let stopped = self.drain(grace, hurry).await;
+        self.server.leave_shared_sessions().await;
         if let Some(admin) = self.admin.take() {
             admin.stop().await;
         }

@@ -1,6 +1,6 @@
 //! `check`: reports all problems of the configuration and the plugins, without serving.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -54,7 +54,8 @@ impl Check {
         let LoadedConfig { source, config, mut problems, .. } = loaded;
         let mut totals = None;
         if let Some(config) = config {
-            let state = config.state.clone();
+            // Where state is kept doesn't matter here, only whether it outlives the gateway.
+            let state = config.state.clone().or_else(|| config.store.as_ref().map(|_| PathBuf::new()));
             let secret_files = config.secret_files.clone();
             let supervisor = Supervisor::start(config, SupervisorOptions::inspecting()).await?;
             problems.extend_from_slice(supervisor.problems());

@@ -55,11 +55,13 @@ impl FuzzServer {
                 cache_scope: CacheScope::Public,
                 page_size: None,
                 sealing_key: SealingKey::shared("fuzz"),
+                used_states: None,
             },
             max_sessions: 1,
             session_idle: Duration::from_secs(60),
             updates: Arc::default(),
             close_streams_after: None,
+            shared: None,
             memory: ServerMemory::of_process(4 << 30),
         };
         let server = Server::new(Dispatcher::new(catalog, Arc::new(ConcurrencyLimiter::new(1))), options);

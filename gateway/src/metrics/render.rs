@@ -12,6 +12,7 @@ use moongate_model::names::PluginId;
 use moongate_protocol::limiter::CallLoad;
 use moongate_protocol::mcp::Revision;
 use moongate_protocol::server::ServerGauges;
+use moongate_store::{StoreStatus, UseCounts};
 use prometheus_client::encoding::{EncodeLabelSet, prometheus_text, text};
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
@@ -43,6 +44,8 @@ pub struct MetricsSnapshot<'a> {
     pub clients: ServerGauges,
     /// The audit log, if there is one.
     pub audit: Option<AuditStatus>,
+    /// The shared store, if there is one.
+    pub store: Option<StoreStatus>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -69,6 +72,16 @@ struct TransportLabels {
 struct OutgoingRequestLabels {
     plugin: NameLabel<PluginId>,
     outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct UseLabels {
+    purpose: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct DigestLabels {
+    sha256: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -122,6 +135,9 @@ impl Metrics {
         if let Some(audit) = &snapshot.audit {
             register_audit(&mut registry, audit);
         }
+        if let Some(store) = &snapshot.store {
+            register_store(&mut registry, store);
+        }
         register_process(&mut registry, self.started);
         let mut out = String::new();
         let encoded = match format {
@@ -174,6 +190,32 @@ impl Metrics {
             caller_calls.family.clone(),
         );
     }
+}
+
+fn register_store(registry: &mut Registry, store: &StoreStatus) {
+    registry.register(
+        "moongate_store_reachable",
+        "1 while the shared store can be used",
+        ConstGauge::new(f64::from(u8::from(store.is_connected))),
+    );
+    let counts = |of: fn(&UseCounts) -> u64| {
+        store
+            .counts
+            .iter()
+            .map(move |(purpose, counts)| (UseLabels { purpose: purpose.as_str() }, of(counts)))
+    };
+    register_counters(
+        registry,
+        "moongate_store_operations",
+        "Operations on the shared store, by purpose",
+        counts(|counts| counts.operations),
+    );
+    register_counters(
+        registry,
+        "moongate_store_errors",
+        "Operations on the shared store that failed, by purpose",
+        counts(|counts| counts.errors),
+    );
 }
 
 fn register_audit(registry: &mut Registry, audit: &AuditStatus) {
@@ -326,6 +368,11 @@ fn register_reloads(registry: &mut Registry, status: &SupervisorStatus) {
         "moongate_config_last_reload_successful",
         "Whether the current content of the configuration file is in use",
         ConstGauge::new(if status.config.rejected.is_none() { 1.0 } else { 0.0 }),
+    );
+    registry.register(
+        "moongate_config_digest",
+        "Digest of the configuration in use, without its secrets",
+        Info::new(DigestLabels { sha256: status.config.digest.to_string() }),
     );
     registry.register(
         "moongate_config_last_reload_success_timestamp_seconds",

@@ -6,12 +6,14 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use moongate_config::Secret;
 use moongate_model::call::{BusyReason, CallContext, CallError};
+use moongate_model::names::Digest;
 use moongate_protocol::catalog::fake::{FakePlugin, IntoCatalogPlugin as _};
 use moongate_protocol::catalog::{CatalogBuild, CatalogPlugin};
 use moongate_protocol::dispatch::{CallInput, CallOutcome, NetworkTransport, Observer as _};
 use moongate_protocol::limiter::CallLoad;
 use moongate_protocol::mcp::{Method, Revision};
 use moongate_protocol::server::ServerGauges;
+use moongate_store::{StoreStatus, StoreUse, UseCounts};
 use serde_json::json;
 
 use crate::supervisor::status::{
@@ -71,6 +73,7 @@ fn status() -> SupervisorStatus {
         generation: 1,
         config: ConfigStatus {
             file: PathBuf::from("gateway.toml"),
+            digest: Digest::of(b"a"),
             since: UNIX_EPOCH + Duration::from_millis(1_500),
             rejected: None,
             needs_restart: Vec::new(),
@@ -111,6 +114,13 @@ fn render_as(metrics: &Metrics, status: &SupervisorStatus, format: MetricsFormat
         ],
         clients: ServerGauges { sessions: 6, legacy_sse_clients: 7, listen_streams: 8, unread_bytes: 9 },
         audit: None,
+        store: Some(StoreStatus {
+            address: "redis://127.0.0.1:6379".to_owned(),
+            server: None,
+            problem: None,
+            is_connected: true,
+            counts: StoreUse::ALL.map(|purpose| (purpose, UseCounts { operations: 9, errors: 2 })),
+        }),
     };
     metrics.render(&snapshot, format)
 }
@@ -174,6 +184,7 @@ moongate_build info mcp version wasmtime
 moongate_caller_calls counter caller outcome
 moongate_catalog_generation gauge
 moongate_catalog_items gauge kind
+moongate_config_digest info sha256
 moongate_config_last_reload_success_timestamp_seconds gauge
 moongate_config_last_reload_successful gauge
 moongate_listen_streams gauge
@@ -191,6 +202,9 @@ moongate_refused_calls counter reason
 moongate_refused_requests counter listener reason
 moongate_reloads counter outcome
 moongate_sessions gauge transport
+moongate_store_errors counter purpose
+moongate_store_operations counter purpose
+moongate_store_reachable gauge
 moongate_unread_response_bytes gauge
 process_cpu_seconds counter
 process_open_fds gauge
@@ -280,6 +294,10 @@ fn renders_all_values() {
         ("moongate_unread_response_bytes", &[], 9.0),
         ("moongate_refused_requests_total", &[("listener", "mcp"), ("reason", "unknown_token")], 1.0),
         ("moongate_config_last_reload_successful", &[], 1.0),
+        ("moongate_config_digest_info", &[], 1.0),
+        ("moongate_store_reachable", &[], 1.0),
+        ("moongate_store_operations_total", &[("purpose", "rates")], 9.0),
+        ("moongate_store_errors_total", &[("purpose", "used_once")], 2.0),
         ("moongate_config_last_reload_success_timestamp_seconds", &[], 1.5),
         ("moongate_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1.0),
     ] {

@@ -10,6 +10,7 @@ use moongate_config::{
     WiderGrantsPolicy, load_config, protected_paths,
 };
 use moongate_model::call_rate::CallerLimits;
+use moongate_model::names::Digest;
 use moongate_model::roles::AccessRoles;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
@@ -184,6 +185,8 @@ pub(super) struct DesiredConfig {
     /// Runs one read at a time, even if an earlier one never ended.
     pub(super) lane: BlockingLimiter,
     pub(super) since: SystemTime,
+    /// The digest of its text, without its secrets.
+    pub(super) digest: Digest,
     /// The files that this configuration, or the current content of its file, was read from.
     pub(super) files: BTreeSet<PathBuf>,
     /// The reason that the current content of the file isn't in use.
@@ -217,6 +220,7 @@ impl DesiredConfig {
     pub(super) fn new(config: Config, files: BTreeSet<PathBuf>) -> Self {
         Self {
             since: SystemTime::now(),
+            digest: config.digest,
             files,
             rejected: None,
             logged_rejection: None,

@@ -48,6 +48,8 @@ impl SupervisorStatus {
 pub struct ConfigStatus {
     /// Its file.
     pub file: PathBuf,
+    /// The digest of its text, without its secrets.
+    pub digest: Digest,
     /// The time when it was last applied.
     pub since: SystemTime,
     /// The reason that the current content of the file isn't in use. `None` if it is.

@@ -64,11 +64,13 @@ impl FakeServer {
                 cache_scope: CacheScope::Public,
                 page_size: None,
                 sealing_key: SealingKey::shared("test"),
+                used_states: None,
             },
             max_sessions: 8,
             session_idle: Duration::from_secs(60),
             updates: Arc::default(),
             close_streams_after: None,
+            shared: None,
             memory: ServerMemory { responses: 8 * CALLER_UNREAD_BYTES, ..ServerMemory::of_process(4 << 30) },
         };
         let server = Server::new(Dispatcher::new(seen, Arc::new(ConcurrencyLimiter::new(64))), options);

@@ -56,7 +56,9 @@ pub fn error_with_cause(error: &(dyn std::error::Error + 'static)) -> String {
     message
 }
 
-fn tls_config(ca_file: Option<&Path>) -> ClientConfig {
+/// A TLS configuration that trusts the system's certificate authorities, and those of a bundle. Reads files.
+#[must_use]
+pub fn tls_config(ca_file: Option<&Path>) -> ClientConfig {
     let mut roots = RootCertStore::empty();
     // System stores can contain invalid certificates. Plugins' HTTP client already logs them.
     let _ = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);

@@ -10,27 +10,13 @@ use base64::prelude::BASE64_STANDARD;
 use moongate_generated::Plugin;
 use moongate_model::names::Digest;
 use moongate_tests::{
-    FakeRegistry, MinisignSigner, REGISTRY_LOGIN, RegistryLogin, TestServer, component, wait_until,
+    FakeRegistry, MinisignSigner, REGISTRY_LOGIN, RegistryLogin, TestServer, component, installed, wait_until,
 };
 use serde_json::{Value, json};
 
 use super::remote_sources::{Sources, digest, version};
 
 const COMPONENT_TYPE: &str = "application/wasm";
-
-/// A program, or `None` if it isn't installed. In CI, it must be.
-#[expect(clippy::print_stderr, reason = "a skipped test must be noticed")]
-fn installed(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut places = std::env::split_paths(&path).chain(["/usr/bin", "/usr/sbin"].map(PathBuf::from));
-    let found = places.find_map(|place| Some(place.join(name)).filter(|program| program.exists()));
-    if found.is_none() {
-        let is_ci = std::env::var("CI").is_ok_and(|ci| !ci.is_empty() && ci != "false");
-        assert!(!is_ci, "`{name}` isn't installed");
-        eprintln!("!! SKIPPED: `{name}` isn't installed");
-    }
-    found
-}
 
 /// The registry of Debian's package `docker-registry`, with its storage in a directory.
 struct RealRegistry {

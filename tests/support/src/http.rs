@@ -96,6 +96,17 @@ impl Http {
         Self::spawn(workspace.command(&["serve"]))
     }
 
+    /// Starts another gateway that serves the same sessions, so both are validated together.
+    ///
+    /// # Panics
+    /// If the gateway exits before it listens.
+    #[must_use]
+    pub fn start_replica(&self, workspace: &Workspace) -> Self {
+        let mut replica = Self::start(workspace);
+        replica.validator = Arc::clone(&self.validator);
+        replica
+    }
+
     /// Starts the gateway with a code cache of its own.
     ///
     /// # Panics

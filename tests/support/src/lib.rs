@@ -17,6 +17,8 @@ mod replace;
 mod schema_validator;
 mod sources;
 mod stdio;
+#[cfg(unix)]
+mod store_server;
 mod tables;
 mod test_server;
 mod tls;
@@ -29,11 +31,13 @@ pub use client_progress::{ClientProgress, FailureGuard};
 pub use component_signers::{CosignSigner, MinisignSigner};
 pub use fake_registry::{FakeRegistry, REGISTRY_LOGIN, RegistryLogin, RegistryState};
 pub use http::{Admin, Event, EventStream, Http, Reply};
-pub use process::{ResourceUsage, cpu_time, on_terminal, peak_memory, scaled_rounds};
+pub use process::{ResourceUsage, cpu_time, installed, on_terminal, peak_memory, scaled_rounds};
 pub use replace::{ReplaceMethod, ReplaceableFile};
 pub use schema_validator::{SchemaValidator, SentRequest};
 pub use sources::Source;
 pub use stdio::Stdio;
+#[cfg(unix)]
+pub use store_server::StoreServer;
 pub use tables::{MarkdownTable, markdown_tables};
 pub use test_server::{ReceivedRequest, TestServer};
 pub use tls::{IssuedCertificate, TestAuthority, TlsClient, TlsVersion, Validity};

@@ -1,6 +1,7 @@
 //! Processes: on a terminal, their resource usage from `/proc`, and the number of repetitions of a test.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -94,4 +95,22 @@ pub fn cpu_time(pid: u32) -> Duration {
 pub fn scaled_rounds(usual: u32) -> u32 {
     let factor = std::env::var("MOONGATE_ROUNDS").ok();
     usual * factor.map_or(1, |factor| factor.parse().expect("MOONGATE_ROUNDS is a number"))
+}
+
+/// A program, or `None` if it isn't installed. In CI, it must be.
+///
+/// # Panics
+/// It isn't installed, and `CI` is set.
+#[must_use]
+#[expect(clippy::print_stderr, reason = "a skipped test must be noticed")]
+pub fn installed(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut places = std::env::split_paths(&path).chain(["/usr/bin", "/usr/sbin"].map(PathBuf::from));
+    let found = places.find_map(|place| Some(place.join(name)).filter(|program| program.exists()));
+    if found.is_none() {
+        let is_ci = std::env::var("CI").is_ok_and(|ci| !ci.is_empty() && ci != "false");
+        assert!(!is_ci, "`{name}` isn't installed");
+        eprintln!("!! SKIPPED: `{name}` isn't installed");
+    }
+    found
 }

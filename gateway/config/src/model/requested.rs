@@ -87,7 +87,7 @@ impl PluginConfig {
     }
 
     /// Warnings about grants that the component can't use, and about imports that aren't granted. `state` is the
-    /// directory for state, if there is one.
+    /// directory for state, if it outlives the gateway.
     #[must_use]
     pub fn grant_warnings(
         &self,

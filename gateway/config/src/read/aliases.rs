@@ -24,7 +24,7 @@ const ALLOW_KEY: &str = "dirs";
 /// A key of the tables that select items. `rename` is unknown only in the one for resources.
 const SELECTION_KEY: &str = "deny";
 
-const ALIASES: [KeyAlias; 9] = [
+const ALIASES: [KeyAlias; 10] = [
     KeyAlias {
         names: &["mcpServers", "mcp_servers", "servers"],
         tables: &[TOP_LEVEL_KEY],
@@ -66,6 +66,12 @@ const ALIASES: [KeyAlias; 9] = [
         names: &["token"],
         tables: &[TOP_LEVEL_KEY, GATEWAY_KEY, HTTP_KEY, AUTH_KEY],
         hint: "add it to `tokens` in `[http.auth]`: `{ name = \"ci\", token = { env = \"MOONGATE_TOKEN\" } }`",
+        key: None,
+    },
+    KeyAlias {
+        names: &["password"],
+        tables: &[TOP_LEVEL_KEY, GATEWAY_KEY, HTTP_KEY, AUTH_KEY],
+        hint: "callers have tokens instead: `tokens = [{ name = \"ci\", token = { env = \"MOONGATE_TOKEN\" } }]` in `[http.auth]`",
         key: None,
     },
     KeyAlias {

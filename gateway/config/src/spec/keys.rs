@@ -15,6 +15,7 @@ use super::auth_keys::AUTH;
 use super::kind::{key, optional, required};
 use super::rate_keys::CALLER_LIMITS;
 use super::source_keys::SOURCES;
+use super::store_keys::STORE;
 use super::tls_keys::HTTP_TLS;
 use super::unix_socket_keys::UNIX_SOCKET;
 
@@ -37,6 +38,12 @@ pub static ROOT: &[Key] = &[
         "admin",
         ValueKind::Table(ADMIN),
         "The admin listener: health, metrics, status and reloads. Without this table, it is off.",
+    ),
+    key(
+        "store",
+        ValueKind::Table(STORE),
+        "The store that several gateways share. Without this table, each gateway stands alone. See \
+         [scaling.md](scaling.md).",
     ),
     key(
         "audit",

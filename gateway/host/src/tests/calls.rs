@@ -252,7 +252,7 @@ async fn a_guest_can_end_by_itself_after_cancellation() {
     let cache_dir = dir.path().join("cache");
     let options = HostOptions {
         cache_dir,
-        state_dir: None,
+        state: crate::StateLocation::Memory,
         max_concurrent_calls: 1,
         guest_memory: 4 << 30,
         uses_cached_descriptions: false,

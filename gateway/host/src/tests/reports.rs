@@ -42,7 +42,7 @@ async fn called(
     let cache = dir.path().join("cache");
     let options = HostOptions {
         cache_dir: cache,
-        state_dir: None,
+        state: crate::StateLocation::Memory,
         max_concurrent_calls: 1,
         guest_memory: 4 << 30,
         uses_cached_descriptions: false,
@@ -200,7 +200,7 @@ async fn ignores_changes_reported_while_describing() {
     let cache_dir = dir.path().join("cache");
     let options = HostOptions {
         cache_dir,
-        state_dir: None,
+        state: crate::StateLocation::Memory,
         max_concurrent_calls: 1,
         guest_memory: 4 << 30,
         uses_cached_descriptions: false,

@@ -133,7 +133,8 @@ impl CallError {
                 | BusyReason::GatewayShare { .. }
                 | BusyReason::UnreadResponses
                 | BusyReason::Memory
-                | BusyReason::AuditLog,
+                | BusyReason::AuditLog
+                | BusyReason::SharedStore,
             )
             | Self::RateLimited(_)
             | Self::Replaced
@@ -251,6 +252,9 @@ pub enum BusyReason {
     /// Calls can't be recorded.
     #[error("the gateway can't record calls now; try again later")]
     AuditLog,
+    /// The store that several gateways share can't be used.
+    #[error("the gateway's shared store isn't reachable; try again later")]
+    SharedStore,
 }
 
 impl BusyReason {
@@ -265,6 +269,7 @@ impl BusyReason {
             Self::UnreadResponses => "unread_responses",
             Self::Memory => "memory",
             Self::AuditLog => "audit_log",
+            Self::SharedStore => "shared_store",
         }
     }
 }

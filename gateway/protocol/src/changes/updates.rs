@@ -1,21 +1,21 @@
 //! Subscriptions to resources, and the pending updates of each subscriber.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
+use tokio::sync::{Notify, mpsc};
 
 use crate::caller::Caller;
 use crate::caller_budget::{BudgetShare, CallerBudget};
 use crate::names::ResourceUri;
 
 /// The maximum number of subscriptions of one listener.
-const MAX_SUBSCRIPTIONS: usize = 1024;
+pub(crate) const MAX_SUBSCRIPTIONS: usize = 1024;
 
 /// The maximum total length of the URIs that one listener subscribes to, in bytes. They are kept while the client is
 /// connected.
-const MAX_SUBSCRIBED_URI_BYTES: usize = 256 * 1024;
+pub(crate) const MAX_SUBSCRIBED_URI_BYTES: usize = 256 * 1024;
 
 /// The maximum size of the subscriptions of all listeners, in bytes, until the server sets it.
 const DEFAULT_SUBSCRIPTION_BYTES: u64 = 32 * 1024 * 1024;
@@ -42,11 +42,17 @@ pub enum SubscriptionLimitError {
 pub struct ResourceUpdates {
     index: Mutex<SubscriberIndex>,
     budget: Arc<CallerBudget>,
+    /// Receives all reports, if replicas share them.
+    journal: OnceLock<mpsc::UnboundedSender<ResourceUri>>,
 }
 
 impl Default for ResourceUpdates {
     fn default() -> Self {
-        Self { index: Mutex::default(), budget: CallerBudget::new(DEFAULT_SUBSCRIPTION_BYTES) }
+        Self {
+            index: Mutex::default(),
+            budget: CallerBudget::new(DEFAULT_SUBSCRIPTION_BYTES),
+            journal: OnceLock::new(),
+        }
     }
 }
 
@@ -61,6 +67,18 @@ struct SubscriberIndex {
 impl ResourceUpdates {
     /// Reports that the resource at `uri` has new content. The cost is proportional to the number of its subscribers.
     pub fn report(&self, uri: &ResourceUri) {
+        if self.journal.get().is_none_or(|journal| journal.send(uri.clone()).is_err()) {
+            self.deliver(uri);
+        }
+    }
+
+    /// Sends all reports here from now on. Each of them must be delivered by every replica.
+    pub(crate) fn set_journal(&self, journal: mpsc::UnboundedSender<ResourceUri>) {
+        let _ = self.journal.set(journal); // only the first one counts
+    }
+
+    /// Delivers a report to the subscribers here.
+    pub(crate) fn deliver(&self, uri: &ResourceUri) {
         for letters in self.lock().subscribers.get(uri).into_iter().flat_map(HashMap::values) {
             letters.add(uri);
         }
@@ -151,6 +169,17 @@ impl Mailbox {
                 state.pending.retain(|waiting| waiting != uri);
             }
             index.remove(uri, self.number);
+        }
+    }
+
+    pub(super) fn subscriptions(&self) -> Vec<ResourceUri> {
+        self.pending.lock().subscribed.iter().cloned().collect()
+    }
+
+    /// Adds an update, if there is a subscription.
+    pub(super) fn add(&self, uri: &ResourceUri) {
+        if self.pending.lock().subscribed.contains(uri) {
+            self.pending.add(uri);
         }
     }
 

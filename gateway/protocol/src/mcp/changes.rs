@@ -64,16 +64,29 @@ impl Protocol {
         caller: &Caller,
         params: &Params,
     ) -> Result<(), ProtocolError> {
+        let uri = self.subscribable_uri(revision, caller, params)?;
+        listener
+            .subscribe(caller, &uri)
+            .map_err(|error| subscription_limit_error(error, "/uri", "unsubscribe from some first"))
+    }
+
+    /// The resource in the parameters of `resources/subscribe`.
+    ///
+    /// # Errors
+    /// -32602: `uri` is missing. -32002: no plugin has the resource.
+    pub(crate) fn subscribable_uri(
+        &self,
+        revision: Revision,
+        caller: &Caller,
+        params: &Params,
+    ) -> Result<ResourceUri, ProtocolError> {
         let uri = params.string("uri")?;
         let uri = uri.as_ref();
         let view = self.dispatcher.view_for(&caller.principal());
         let unknown = || {
             ErrorAnswer::for_dispatch_error(&DispatchError::resource_not_found(uri, &view), revision).error
         };
-        let uri = owned_uri(&view, uri).ok_or_else(unknown)?;
-        listener
-            .subscribe(caller, &uri)
-            .map_err(|error| subscription_limit_error(error, "/uri", "unsubscribe from some first"))
+        owned_uri(&view, uri).ok_or_else(unknown)
     }
 
     /// Ends a subscription (`resources/unsubscribe`), if there is one.
@@ -137,6 +150,11 @@ pub fn session_notification(event: &ChangeEvent) -> Vec<u8> {
 fn owned_uri(catalog: &Catalog, uri: &str) -> Option<ResourceUri> {
     catalog.resource_owner(uri)?;
     ResourceUri::new(uri).ok()
+}
+
+/// The error for a session with too many subscriptions.
+pub(crate) fn too_many_subscriptions() -> ProtocolError {
+    subscription_limit_error(SubscriptionLimitError::Listener, "/uri", "unsubscribe from some first")
 }
 
 fn subscription_limit_error(error: SubscriptionLimitError, at: &str, hint: &str) -> ProtocolError {

@@ -101,6 +101,13 @@ impl ProtocolError {
         Self::new(400, jsonrpc::INVALID_REQUEST, message, None)
     }
 
+    /// The gateway can't serve the message now, but can later. `reason` is a stable word for programs.
+    #[must_use]
+    pub fn temporary(reason: &str, message: impl Into<String>) -> Self {
+        let data = json!({ "reason": reason, "retry": true });
+        Self::new(503, jsonrpc::INTERNAL_ERROR, message, Some(&data))
+    }
+
     /// The client doesn't accept any form of the answer.
     #[must_use]
     pub fn not_acceptable(message: impl Into<String>) -> Self {
@@ -241,7 +248,8 @@ impl ErrorAnswer {
                 | BusyReason::GatewayShare { .. }
                 | BusyReason::UnreadResponses
                 | BusyReason::Memory
-                | BusyReason::AuditLog,
+                | BusyReason::AuditLog
+                | BusyReason::SharedStore,
             )
             | CallError::TimeoutBeforeStart(_)
             | CallError::Replaced => Self::both(&message, failed(true)),

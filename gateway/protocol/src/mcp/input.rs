@@ -187,7 +187,7 @@ pub(super) async fn run_rounds<C: InputCall>(
     let client_input = ClientInput { protocol, request_context, params, method: C::METHOD };
     let mut round = match request_context.revision.era() {
         Era::Handshake => CallRound::default(),
-        Era::Stateless => match client_input.start(call.catalog_plugin(view))? {
+        Era::Stateless => match client_input.start(call.catalog_plugin(view)).await? {
             StatelessStart::Call(round) => round,
             StatelessStart::Questions(text) => return Ok(RoundsOutcome::Questions(text)),
         },

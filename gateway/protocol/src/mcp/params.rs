@@ -119,7 +119,7 @@ impl Params {
     }
 
     /// A required string.
-    pub(super) fn string(&self, key: &str) -> Result<Cow<'_, str>, ProtocolError> {
+    pub(crate) fn string(&self, key: &str) -> Result<Cow<'_, str>, ProtocolError> {
         match self.get(key).map(json::string_value) {
             Some(Some(text)) => Ok(text),
             Some(None) => {

@@ -28,6 +28,7 @@ mod legacy_sse;
 mod post;
 mod upgrade;
 
+pub(super) use get::no_stream;
 pub(super) use legacy_sse::LegacySseClients;
 pub use legacy_sse::LegacySseConnection;
 
@@ -175,7 +176,7 @@ impl HttpReply {
     }
 
     /// A reply without a body.
-    fn empty(status: u16) -> Self {
+    pub(super) fn empty(status: u16) -> Self {
         Self::new(status, CountedMessage::from(Vec::new()))
     }
 
@@ -183,7 +184,7 @@ impl HttpReply {
     ///
     /// `null` would mean that a request's id couldn't be read, so the error has no id at all (2025-11-25,
     /// basic/transports: "a JSON-RPC error response that has no `id`").
-    fn stray(error: &ProtocolError) -> Self {
+    pub(super) fn stray(error: &ProtocolError) -> Self {
         Self::new(error.status, stray_error(error, MissingId::Omit))
     }
 
@@ -252,7 +253,7 @@ impl ClaimedRevision {
 
 impl Server {
     /// The session of a request, if the caller owns it.
-    fn session(
+    async fn session(
         &self,
         caller: &Caller,
         headers: &dyn Headers,
@@ -262,13 +263,19 @@ impl Server {
             return Err(unknown_revision());
         }
         match headers.get(SESSION_ID_HEADER) {
-            Header::Text(id) => {
-                let principal = caller.principal();
-                self.sessions.find(id, &principal).ok_or_else(|| self.no_session(id, caller, &principal))
-            }
+            Header::Text(id) => self.find_session(id, caller).await,
             Header::Invalid => Err(session_not_found()),
             Header::Absent => Err(session_required()),
         }
+    }
+
+    /// The caller's session with this id.
+    async fn find_session(&self, id: &str, caller: &Caller) -> Result<Arc<Session>, ProtocolError> {
+        if let Some(shared) = &self.shared {
+            return shared.find(id, caller).await.map_err(|why| self.no_shared_session(caller, why));
+        }
+        let principal = caller.principal();
+        self.sessions.find(id, &principal).ok_or_else(|| self.no_session(id, caller, &principal))
     }
 
     /// The answer to the id of a session that the caller doesn't have. It doesn't depend on whether another has it.
@@ -321,7 +328,7 @@ fn unknown_revision() -> ProtocolError {
     ))
 }
 
-fn session_not_found() -> ProtocolError {
+pub(super) fn session_not_found() -> ProtocolError {
     let message = "session not found; send `initialize` again".to_owned();
     ProtocolError { error: ErrorObject { code: SESSION_NOT_FOUND, message, data: None }, status: 404 }
 }

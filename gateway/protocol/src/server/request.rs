@@ -157,27 +157,27 @@ struct CallChannels {
     side_messages: Option<mpsc::Receiver<SideMessage>>,
 }
 
-/// Handles a notification. Unknown and malformed ones are ignored, and none is ever answered.
+/// Handles a notification. Unknown and malformed ones are ignored, and none is ever answered. Returns the id of a
+/// request that the client cancelled, but that doesn't run here.
 ///
 /// Generic JSON-RPC clients send `$/cancelRequest` in place of `notifications/cancelled`; their `$/progress` is ignored.
 pub(super) fn receive_notification(
     session: Option<&Arc<Session>>,
     in_flight: &InFlightRequests,
     notification: &Notification<'_>,
-) {
+) -> Option<Id> {
     let member = match &*notification.method {
         "notifications/initialized" => {
             if let Some(session) = session {
                 session.set_ready();
             }
-            return;
+            return None;
         }
         "notifications/cancelled" => "requestId",
         "$/cancelRequest" => "id",
-        _ => return,
+        _ => return None,
     };
     let id = notification.params.and_then(|params| json::member(params.get(), member));
-    if let Some(id) = id.and_then(|token| Id::from_token(token).ok()) {
-        in_flight.cancel(&id);
-    }
+    let id = Id::from_token(id?).ok()?;
+    if in_flight.cancel(&id) { None } else { Some(id) }
 }

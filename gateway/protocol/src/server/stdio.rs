@@ -239,7 +239,7 @@ impl Server {
         match message {
             Message::Request(request) => self.stdio_request(source, &request, streaming),
             Message::Notification(notification) => {
-                receive_notification(connection.session.get(), &connection.in_flight, &notification);
+                let _ = receive_notification(connection.session.get(), &connection.in_flight, &notification);
                 LineReply::None
             }
             Message::Response(answer) => {

@@ -28,6 +28,7 @@ mod panics;
 mod properties;
 mod questions;
 mod schemas;
+mod shared;
 mod unread;
 
 /// Headers from pairs.
@@ -131,20 +132,29 @@ fn serving_dispatched(
     page_size: Option<NonZeroU32>,
     cache_scope: CacheScope,
 ) -> Arc<Server> {
-    let options = ServerOptions {
+    Server::new(dispatcher, options(updates, page_size, cache_scope))
+}
+
+fn options(
+    updates: Arc<crate::changes::ResourceUpdates>,
+    page_size: Option<NonZeroU32>,
+    cache_scope: CacheScope,
+) -> ServerOptions {
+    ServerOptions {
         protocol: ProtocolOptions {
             identity: Identity::default(),
             cache_scope,
             page_size,
             sealing_key: SealingKey::shared("test"),
+            used_states: None,
         },
         max_sessions: 8,
         session_idle: Duration::from_secs(60),
         updates,
         close_streams_after: None,
+        shared: None,
         memory: ServerMemory::of_process(2 << 30),
-    };
-    Server::new(dispatcher, options)
+    }
 }
 
 fn request(id: u64, method: &str, params: &Value) -> Vec<u8> {
@@ -272,7 +282,7 @@ async fn a_call_in_a_session_outlives_its_connection() {
     }
     let again = post(&server, &headers, &call(1, "a_fine")).await;
     assert_eq!(body(&again)["error"]["code"], -32600, "the first one still runs");
-    assert_eq!(server.delete(&Caller::LOOPBACK, &headers).status, 200);
+    assert_eq!(server.delete(&Caller::LOOPBACK, &headers).await.status, 200);
 }
 
 #[tokio::test]
@@ -411,9 +421,9 @@ async fn delete_with_an_unknown_revision_ends_no_session() {
     let server = server();
     let mut headers = session(&server).await;
     headers.0.push(("mcp-protocol-version", "1999-01-01".to_owned()));
-    assert_eq!(server.delete(&Caller::LOOPBACK, &headers).status, 400);
+    assert_eq!(server.delete(&Caller::LOOPBACK, &headers).await.status, 400);
     headers.0.pop();
-    assert_eq!(server.delete(&Caller::LOOPBACK, &headers).status, 200);
+    assert_eq!(server.delete(&Caller::LOOPBACK, &headers).await.status, 200);
 }
 
 /// All messages of a call, as JSON, from either kind of stream.
@@ -516,19 +526,7 @@ async fn rejects_unknown_log_levels() {
 async fn legacy_sse_clients_are_limited() {
     let (_keep, seen) = watch::channel(catalog(Vec::new()));
     let dispatcher = Dispatcher::new(seen, Arc::new(ConcurrencyLimiter::new(8)));
-    let options = ServerOptions {
-        protocol: ProtocolOptions {
-            identity: Identity::default(),
-            cache_scope: CacheScope::Public,
-            page_size: None,
-            sealing_key: SealingKey::shared("test"),
-        },
-        max_sessions: 1_000,
-        session_idle: Duration::from_secs(60),
-        updates: Arc::default(),
-        close_streams_after: None,
-        memory: ServerMemory::of_process(2 << 30),
-    };
+    let options = ServerOptions { max_sessions: 1_000, ..options(Arc::default(), None, CacheScope::Public) };
     let server = Server::new(dispatcher, options);
     let mut legacy_sse_clients: Vec<_> =
         (0..256).map(|_| server.connect_legacy_sse(&Caller::LOOPBACK).unwrap()).collect();

@@ -5,6 +5,7 @@
 //! dropped without an answer is withdrawn with `notifications/cancelled`.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::json;
@@ -18,8 +19,10 @@ use crate::json::Json;
 use crate::jsonrpc::{self, Id, MalformedMessage, MessageKind, Response};
 use crate::mcp::{MAX_OPEN_QUESTIONS, Peer, PendingQuestion, QUESTION_TIMEOUT, QuestionError, SideMessage};
 
+use super::shared::ReplicaId;
+
 /// The client's answer.
-type QuestionAnswer = Result<Json, QuestionError>;
+pub type QuestionAnswer = Result<Json, QuestionError>;
 
 /// The open questions of one session.
 #[derive(Debug)]
@@ -29,12 +32,53 @@ pub struct PendingRequests {
     open: Mutex<OpenQuestions>,
     /// Set when no answer can arrive any more.
     closed: CancellationToken,
+    ids: QuestionIds,
+}
+
+/// The ids of questions.
+#[derive(Debug, Clone)]
+pub(super) struct QuestionIds {
+    /// The start of each id.
+    prefix: Arc<str>,
+    /// The number of questions ever asked.
+    count: Arc<AtomicU64>,
+}
+
+impl QuestionIds {
+    /// Ids that are unique within a session of one gateway.
+    pub(super) fn of_session() -> Self {
+        Self { prefix: "s-".into(), count: Arc::default() }
+    }
+
+    /// Ids that are unique within sessions of several replicas, and name the replica.
+    pub(super) fn of_replica(replica: &ReplicaId) -> Self {
+        Self { prefix: format!("s-{}-", replica.as_str()).into(), count: Arc::default() }
+    }
+
+    fn next(&self) -> Id {
+        Id::string(&format!("{}{}", self.prefix, self.count.fetch_add(1, Ordering::Relaxed) + 1))
+    }
+
+    /// The replica that asked, if another one did.
+    fn foreign_replica(&self, id: &Id) -> Option<ReplicaId> {
+        let id = id.as_json().strip_prefix("\"s-")?.strip_suffix('"')?;
+        let (replica, _) = id.split_once('-')?;
+        let is_own = self.prefix.strip_prefix("s-").and_then(|own| own.strip_suffix('-')) == Some(replica);
+        if is_own { None } else { ReplicaId::parse(replica) }
+    }
+}
+
+/// An answer to a question of another replica.
+#[derive(Debug)]
+pub(crate) struct ForeignAnswer {
+    /// The replica that asked.
+    pub(super) replica: ReplicaId,
+    pub(super) id: Id,
+    pub(super) answer: QuestionAnswer,
 }
 
 #[derive(Debug, Default)]
 struct OpenQuestions {
-    /// The number of questions ever asked.
-    count: u64,
     waiting: HashMap<Id, oneshot::Sender<QuestionAnswer>>,
     /// The number of requests that could ask.
     requesters: u64,
@@ -92,9 +136,8 @@ struct OpenClientRequest<'a> {
 
 impl PendingRequests {
     /// No questions to this caller. `closed` is set when no answer can arrive any more.
-    #[must_use]
-    pub fn new(caller: Caller, closed: CancellationToken) -> Self {
-        Self { caller, open: Mutex::default(), closed }
+    pub(super) fn new(caller: Caller, closed: CancellationToken, ids: QuestionIds) -> Self {
+        Self { caller, open: Mutex::default(), closed, ids }
     }
 
     /// The number of requests that wait for answers.
@@ -118,14 +161,38 @@ impl PendingRequests {
         ClientRequester { pending: Arc::clone(self), number, out, budget, answers: Mutex::default() }
     }
 
-    /// Handles an answer. It is ignored if no question is waiting for it.
-    pub fn receive_response(&self, answer: &Response<'_>) {
-        if let Some(id) = &answer.id {
-            self.resolve(id, || match &answer.outcome {
-                Ok(result) => Ok(result.to_json()),
-                Err(refusal) => Err(QuestionError::Refused(refusal.clone())),
-            });
+    /// Handles an answer. It is ignored if no question is waiting for it. An answer to a question of another replica is
+    /// returned.
+    pub(super) fn receive_response(&self, answer: &Response<'_>) -> Option<ForeignAnswer> {
+        let id = answer.id.as_ref()?;
+        let read = || match &answer.outcome {
+            Ok(result) => Ok(result.to_json()),
+            Err(refusal) => Err(QuestionError::Refused(refusal.clone())),
+        };
+        if self.resolve(id, read) {
+            return None;
         }
+        let replica = self.ids.foreign_replica(id)?;
+        Some(ForeignAnswer { replica, id: id.clone(), answer: read() })
+    }
+
+    /// The malformed answer to a question of another replica.
+    pub(super) fn foreign_malformed(&self, malformed: &MalformedMessage) -> Option<ForeignAnswer> {
+        let MalformedMessage { id, error, kind } = malformed;
+        let id = id.as_ref()?;
+        let replica = self.ids.foreign_replica(id)?;
+        match kind {
+            MessageKind::Response | MessageKind::Unknown => {
+                let answer = Err(QuestionError::Unreadable(error.clone()));
+                Some(ForeignAnswer { replica, id: id.clone(), answer })
+            }
+            MessageKind::Request | MessageKind::Notification => None,
+        }
+    }
+
+    /// Handles an answer that another replica received.
+    pub(super) fn receive_forwarded(&self, id: &Id, answer: QuestionAnswer) {
+        self.resolve(id, || answer);
     }
 
     /// Handles a malformed message. True if it answers a question, which then fails at once.
@@ -134,6 +201,7 @@ impl PendingRequests {
         match (id, kind) {
             (Some(id), MessageKind::Response | MessageKind::Unknown) => {
                 self.resolve(id, || Err(QuestionError::Unreadable(error.clone())))
+                    || self.ids.foreign_replica(id).is_some()
             }
             (Some(_), MessageKind::Request | MessageKind::Notification) | (None, _) => false,
         }
@@ -160,8 +228,7 @@ impl ClientRequester {
         if open.waiting.len() >= MAX_OPEN_QUESTIONS {
             return Err(QuestionError::TooMany(MAX_OPEN_QUESTIONS));
         }
-        open.count += 1;
-        let id = Id::string(&format!("s-{}", open.count));
+        let id = self.pending.ids.next();
         open.waiting.insert(id.clone(), sender);
         *open.asking.entry(self.number).or_default() += 1;
         Ok(OpenClientRequest { requester: self, id, answer, withdrawal: None, _share: share })

@@ -74,13 +74,12 @@ impl InFlightRequests {
         Ok(RunningRequest { in_flight: Arc::clone(self), number, id: id.clone(), cancel })
     }
 
-    /// Cancels a request and frees its id. Unknown ids are ignored.
-    pub fn cancel(&self, id: &Id) {
+    /// Cancels a request and frees its id. False if no request has this id.
+    pub fn cancel(&self, id: &Id) -> bool {
         let mut requests = self.lock();
         let number = requests.ids.remove(id);
-        if let Some(cancel) = number.and_then(|number| requests.running.get(&number)) {
-            cancel.cancel();
-        }
+        let cancel = number.and_then(|number| requests.running.get(&number));
+        cancel.map(CancellationToken::cancel).is_some()
     }
 
     /// Cancels all requests, and those that begin later.

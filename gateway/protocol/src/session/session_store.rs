@@ -13,7 +13,7 @@ use crate::names::Principal;
 
 use super::session_table::SessionTable;
 use super::streams::{SessionStreams, StreamMemory};
-use super::{Session, SessionActivity, SessionError, random_id};
+use super::{Session, SessionActivity, SessionError, SharedPart, random_id};
 
 /// All open sessions.
 #[derive(Debug)]
@@ -44,7 +44,18 @@ impl SessionStore {
         greeting: InitializeParams,
         listener: ChangeListener,
     ) -> Result<Arc<Session>, SessionError> {
-        let id = random_id()?;
+        self.insert(random_id()?, caller, greeting, listener, SharedPart::None)
+    }
+
+    /// Opens a session with this id, which isn't open here. See [`Self::open`].
+    pub(super) fn insert(
+        &self,
+        id: String,
+        caller: Caller,
+        greeting: InitializeParams,
+        listener: ChangeListener,
+        shared: SharedPart,
+    ) -> Result<Arc<Session>, SessionError> {
         let mut tag = [0_u8; 4];
         getrandom::fill(&mut tag).map_err(|_| SessionError::NoRandomness)?;
         let streams = SessionStreams::new(
@@ -53,11 +64,14 @@ impl SessionStore {
             Arc::clone(&self.stream_memory),
             self.stop.clone(),
         );
-        let session =
-            Session::new(id, caller, greeting, listener, Arc::default(), streams, self.stop.clone());
+        let stop = self.stop.clone();
+        let session = Session::new(id, caller, greeting, listener, Arc::default(), streams, stop, shared);
         let session = Arc::new(session);
         let now = Instant::now();
         let mut table = self.lock();
+        if let Some(earlier) = table.get(&session.id) {
+            return Ok(earlier); // another request has just loaded it
+        }
         let mut ended = table.take_expired(self.idle, now).sessions;
         if table.count() >= self.max {
             ended.push(table.make_room(&session.caller, self.max, now).ok_or(SessionError::TooMany)?);
@@ -67,6 +81,32 @@ impl SessionStore {
         ended.iter().for_each(|session| session.end());
         self.stream_memory.sweep();
         Ok(session)
+    }
+
+    /// The session with this id, whoever owns it.
+    pub(super) fn get(&self, id: &str) -> Option<Arc<Session>> {
+        self.lock().get(id)
+    }
+
+    /// Ends the session with this id, and its requests.
+    pub(super) fn remove(&self, id: &str) {
+        let ended = self.lock().remove(id);
+        if let Some(session) = ended {
+            session.end();
+        }
+    }
+
+    /// All sessions.
+    pub(super) fn all(&self) -> Vec<Arc<Session>> {
+        self.lock().all().map(Arc::clone).collect()
+    }
+
+    /// The sessions that aren't idle.
+    pub(super) fn busy(&self) -> Vec<Arc<Session>> {
+        self.all()
+            .into_iter()
+            .filter(|session| !matches!(session.activity(), SessionActivity::Idle(_)))
+            .collect()
     }
 
     /// Finds the caller's session with this id and marks it as used.

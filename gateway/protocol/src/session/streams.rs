@@ -14,10 +14,12 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::caller::Caller;
+use crate::jsonrpc::Id;
 use crate::mcp::Feature;
 use crate::unread_responses::{CountedMessage, UnreadResponses};
 
 use super::Session;
+use super::shared::StreamName;
 
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
@@ -25,16 +27,18 @@ mod id;
 mod memory;
 mod store;
 
-use id::EventId;
+pub(crate) use id::EventId;
 use memory::SessionMemory;
 pub(super) use memory::StreamMemory;
-use store::{NextEvent, ResumePoint, Retention, StreamKind, StreamStore};
+pub(crate) use store::StreamKind;
+pub(super) use store::UnloggedEvents;
+use store::{NextEvent, ResumePoint, Retention, StreamStore};
 
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::fuzz_event_id;
 
 /// The time after which a client should reconnect.
-const RECONNECT_DELAY: Duration = Duration::from_secs(1);
+pub(super) const RECONNECT_DELAY: Duration = Duration::from_secs(1);
 
 /// An event of a stream.
 #[derive(Debug, PartialEq, Eq)]
@@ -99,7 +103,27 @@ impl SessionStreams {
         self.store().is_read()
     }
 
-    fn store(&self) -> MutexGuard<'_, StreamStore> {
+    /// The name of a stream that answers a request.
+    pub(super) fn response_name(&self, stream: u64) -> StreamName {
+        EventId { tag: self.tag, kind: StreamKind::Response, stream, event: 0 }.stream_name()
+    }
+
+    /// Distinguishes the event ids of these streams from others.
+    pub(super) fn tag(&self) -> u32 {
+        self.tag
+    }
+
+    /// Set when the session ends.
+    pub(super) fn ended(&self) -> &CancellationToken {
+        &self.ended
+    }
+
+    /// Set when the gateway stops.
+    pub(super) fn stop(&self) -> &CancellationToken {
+        &self.stop
+    }
+
+    pub(super) fn store(&self) -> MutexGuard<'_, StreamStore> {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -151,6 +175,13 @@ impl Session {
         }
     }
 
+    /// Copies new events of a stream to the shared store, if there is one.
+    fn log_stream(self: &Arc<Self>, stream: u64) {
+        if let Some(shared) = &self.shared {
+            shared.log(self, stream);
+        }
+    }
+
     /// Makes sure that streams end in time if they have neither a reader nor a writer.
     fn sweep_streams(self: &Arc<Self>) {
         let SessionStreams { memory, .. } = &self.streams;
@@ -194,6 +225,14 @@ pub struct EventWriter {
 }
 
 impl EventWriter {
+    /// Lets other replicas send the messages, if the session is shared. They answer this request.
+    pub fn share(&self, request: &Id) {
+        if self.session.shared.is_some() {
+            self.session.streams.store().share(self.stream, request.clone());
+            self.session.log_stream(self.stream);
+        }
+    }
+
     /// Sends a message that is dropped if the client reads too slowly. It counts as one of the session from now on.
     pub fn send_droppable(&self, message: CountedMessage) {
         self.push(message.uncounted(), Retention::Droppable);
@@ -206,12 +245,14 @@ impl EventWriter {
 
     fn push(&self, message: CountedMessage, keep: Retention) {
         self.session.streams.store().push(self.stream, message, keep);
+        self.session.log_stream(self.stream);
     }
 }
 
 impl Drop for EventWriter {
     fn drop(&mut self) {
         self.session.streams.store().finish(self.stream);
+        self.session.log_stream(self.stream);
         self.session.sweep_streams();
     }
 }

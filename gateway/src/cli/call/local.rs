@@ -57,6 +57,7 @@ impl LocalCall {
             cache_scope: CacheScope::Private,
             page_size: None,
             sealing_key: SealingKey::random()?,
+            used_states: None,
         };
         let client = ClientInfo {
             name: CLIENT_NAME.to_owned(),

@@ -159,6 +159,7 @@ fn config_status(desired: &DesiredConfig) -> ConfigStatus {
     let waiting = waiting.into_iter().filter(|(_, waits)| *waits).map(|(key, _)| key.to_owned());
     ConfigStatus {
         file: desired.started.file.clone(),
+        digest: desired.digest,
         since: desired.since,
         rejected: desired.rejected.clone(),
         needs_restart: desired.needs_restart.clone(),

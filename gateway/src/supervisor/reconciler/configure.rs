@@ -296,6 +296,7 @@ impl Reconciler {
             desired.roles.clone_from(&config.roles);
             changes.publish_now = true;
         }
+        desired.digest = config.digest;
         if desired.stop_grace != config.stop_grace {
             desired.stop_grace = config.stop_grace;
             changes.lines.push("`gateway.stop_grace`".to_owned());

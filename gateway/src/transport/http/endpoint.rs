@@ -328,7 +328,7 @@ impl Endpoint {
                     MessageBody::TooLarge(outline) => {
                         let rejection = Rejection::BodyTooLarge(self.max_body);
                         let why = rejection.message();
-                        let error = self.server.refuse_post(&caller, &headers, outline, &why);
+                        let error = self.server.refuse_post(&caller, &headers, outline, &why).await;
                         return Ok(self.reject(head, rejection, error, &tap));
                     }
                 };
@@ -365,7 +365,7 @@ impl Endpoint {
             }
             Method::GET => {
                 let streaming = body::accepts_events(&head.headers);
-                Ok(match self.server.get(HttpGet { caller: &caller, headers: &headers, streaming }) {
+                Ok(match self.server.get(HttpGet { caller: &caller, headers: &headers, streaming }).await {
                     HttpAnswer::Whole(reply) => self.respond(reply, ResponseFormat::Json, &tap),
                     HttpAnswer::Events(events) => {
                         let slot = StreamConnection::new(events.lifetime(), head.extensions.get(), None);
@@ -376,7 +376,7 @@ impl Endpoint {
                 })
             }
             Method::DELETE => {
-                let reply = self.server.delete(&caller, &headers);
+                let reply = self.server.delete(&caller, &headers).await;
                 Ok(self.respond(reply, ResponseFormat::Json, &tap))
             }
             _ => Err(Rejection::Method(ALLOWED_METHODS)),

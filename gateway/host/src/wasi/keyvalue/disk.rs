@@ -9,18 +9,21 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use moongate_model::state::{
+    KeyPage, StateBackend, StateDiagnostic, StateError, StateFuture, StateOwner, StoredValue, SwapConflict,
+};
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
 use super::database::{
     ConnectionRole, DATABASE_FILE, DatabaseConnection, DatabaseError, FileIdentity, StateDir, identity,
 };
-use super::entries::{OperationResult, StoreEntries};
-use super::{KeyPage, KeyValueError, StateDiagnostic, StoreOwner, StoredValue, SwapConflict};
+use super::entries::{OperationResult, StoreEntries, owners};
 
 /// The length of each thread's queue. Further operations wait for a place. Each can contain a value.
 const QUEUE_LENGTH: usize = 32;
@@ -48,12 +51,6 @@ struct WorkerQueues {
     writer: Option<mpsc::Sender<Job>>,
 }
 
-/// The store of one owner.
-pub(super) struct DiskStore {
-    disk: Arc<StateDatabase>,
-    owner: Arc<str>,
-}
-
 /// The state that both threads share.
 #[derive(Default)]
 struct DatabaseHealth {
@@ -70,7 +67,7 @@ trait DatabaseJob: Send {
     /// Runs the operation, possibly as a retry. False means that nothing must be committed.
     fn attempt(&mut self, db: &Connection) -> rusqlite::Result<bool>;
     /// Sends the result, once it is committed.
-    fn answer(self: Box<Self>, done: Result<(), KeyValueError>);
+    fn answer(self: Box<Self>, done: Result<(), StateError>);
     /// True if the call has ended.
     fn is_abandoned(&self) -> bool;
     /// The time at which the operation is abandoned.
@@ -79,8 +76,8 @@ trait DatabaseJob: Send {
 
 struct Operation<F, T> {
     run: F,
-    result: Option<Result<T, KeyValueError>>,
-    answer: oneshot::Sender<Result<T, KeyValueError>>,
+    result: Option<Result<T, StateError>>,
+    answer: oneshot::Sender<Result<T, StateError>>,
     deadline: Instant,
 }
 
@@ -96,9 +93,9 @@ where
         Ok(commit)
     }
 
-    fn answer(self: Box<Self>, done: Result<(), KeyValueError>) {
+    fn answer(self: Box<Self>, done: Result<(), StateError>) {
         let Self { run: _, result, answer, deadline: _ } = *self;
-        let result = done.and_then(|()| result.unwrap_or(Err(KeyValueError::Unavailable)));
+        let result = done.and_then(|()| result.unwrap_or(Err(StateError::Unavailable)));
         let _ = answer.send(result); // the call may have ended
     }
 
@@ -120,11 +117,6 @@ impl fmt::Debug for StateDatabase {
 impl StateDatabase {
     pub(super) fn new(dir: PathBuf) -> Self {
         Self { dir, queues: OnceLock::new(), health: Arc::default() }
-    }
-
-    /// Starts the threads, which log problems. Repeated calls change nothing.
-    pub(super) fn start(&self) {
-        self.queues();
     }
 
     fn queues(&self) -> &WorkerQueues {
@@ -164,7 +156,7 @@ impl StateDatabase {
         &self,
         role: ConnectionRole,
         run: impl FnMut(&Connection) -> OperationResult<T> + Send + 'static,
-    ) -> Result<T, KeyValueError> {
+    ) -> Result<T, StateError> {
         let (answer, answered) = oneshot::channel();
         let job = Box::new(Operation { run, result: None, answer, deadline: Instant::now() + LOCK_TIMEOUT });
         let queues = self.queues();
@@ -172,69 +164,90 @@ impl StateDatabase {
             ConnectionRole::Reader => &queues.reader,
             ConnectionRole::Writer => &queues.writer,
         };
-        let Some(queue) = queue else { return Err(KeyValueError::Unavailable) };
-        queue.send(job).await.map_err(|_| KeyValueError::Unavailable)?;
-        answered.await.unwrap_or(Err(KeyValueError::Unavailable))
-    }
-
-    /// The current problem, if a store was opened and there is one.
-    pub(super) async fn problem(&self) -> Option<StateDiagnostic> {
-        self.queues.get()?;
-        for role in [ConnectionRole::Reader, ConnectionRole::Writer] {
-            let _ = self.run(role, |_| Ok(Ok(()))).await;
-        }
-        self.health.problems.lock().unwrap_or_else(PoisonError::into_inner).values().next().cloned()
+        let Some(queue) = queue else { return Err(StateError::Unavailable) };
+        queue.send(job).await.map_err(|_| StateError::Unavailable)?;
+        answered.await.unwrap_or(Err(StateError::Unavailable))
     }
 }
 
-impl DiskStore {
-    pub(super) fn new(disk: &Arc<StateDatabase>, owner: &StoreOwner) -> Self {
-        disk.start();
-        Self { disk: Arc::clone(disk), owner: owner.to_string().into() }
-    }
-
-    pub(super) async fn run<T: Send + 'static>(
-        &self,
+impl StateDatabase {
+    pub(super) fn on_entries<'a, T: Send + 'static>(
+        &'a self,
         role: ConnectionRole,
+        owner: &StateOwner,
         mut run: impl FnMut(StoreEntries<'_>) -> OperationResult<T> + Send + 'static,
-    ) -> Result<T, KeyValueError> {
-        let owner = Arc::clone(&self.owner);
-        self.disk.run(role, move |db| run(StoreEntries { db, owner: &owner })).await
+    ) -> StateFuture<'a, T> {
+        let owner = owner.clone();
+        Box::pin(self.run(role, move |db| run(StoreEntries { db, owner: owner.as_str() })))
+    }
+}
+
+impl StateBackend for StateDatabase {
+    /// Starts the threads, which log problems. Repeated calls change nothing.
+    fn start(&self) {
+        self.queues();
     }
 
-    pub(super) async fn get(&self, key: String) -> Result<Option<StoredValue>, KeyValueError> {
-        self.run(ConnectionRole::Reader, move |entries| entries.get(&key).map(Ok)).await
+    fn get<'a>(&'a self, owner: &'a StateOwner, key: String) -> StateFuture<'a, Option<StoredValue>> {
+        self.on_entries(ConnectionRole::Reader, owner, move |entries| entries.get(&key).map(Ok))
     }
 
-    pub(super) async fn exists(&self, key: String) -> Result<bool, KeyValueError> {
-        self.run(ConnectionRole::Reader, move |entries| entries.exists(&key).map(Ok)).await
+    fn exists<'a>(&'a self, owner: &'a StateOwner, key: String) -> StateFuture<'a, bool> {
+        self.on_entries(ConnectionRole::Reader, owner, move |entries| entries.exists(&key).map(Ok))
     }
 
-    pub(super) async fn page(&self, cursor: Option<String>) -> Result<KeyPage, KeyValueError> {
-        self.run(ConnectionRole::Reader, move |entries| entries.page(cursor.as_deref()).map(Ok)).await
+    fn set<'a>(
+        &'a self,
+        owner: &'a StateOwner,
+        key: String,
+        value: StoredValue,
+        limit: u64,
+    ) -> StateFuture<'a, ()> {
+        self.on_entries(ConnectionRole::Writer, owner, move |entries| entries.put(&key, &value, limit))
     }
 
-    pub(super) async fn put(&self, key: String, value: StoredValue, limit: u64) -> Result<(), KeyValueError> {
-        self.run(ConnectionRole::Writer, move |entries| entries.put(&key, &value, limit)).await
+    fn delete<'a>(&'a self, owner: &'a StateOwner, key: String) -> StateFuture<'a, ()> {
+        self.on_entries(ConnectionRole::Writer, owner, move |entries| entries.delete(&key).map(Ok))
     }
 
-    pub(super) async fn delete(&self, key: String) -> Result<(), KeyValueError> {
-        self.run(ConnectionRole::Writer, move |entries| entries.delete(&key).map(Ok)).await
+    fn page<'a>(&'a self, owner: &'a StateOwner, cursor: Option<String>) -> StateFuture<'a, KeyPage> {
+        self.on_entries(ConnectionRole::Reader, owner, move |entries| entries.page(cursor.as_deref()).map(Ok))
     }
 
-    pub(super) async fn increment(&self, key: String, delta: i64, limit: u64) -> Result<i64, KeyValueError> {
-        self.run(ConnectionRole::Writer, move |entries| entries.increment(&key, delta, limit)).await
+    fn increment<'a>(
+        &'a self,
+        owner: &'a StateOwner,
+        key: String,
+        delta: i64,
+        limit: u64,
+    ) -> StateFuture<'a, i64> {
+        self.on_entries(ConnectionRole::Writer, owner, move |entries| entries.increment(&key, delta, limit))
     }
 
-    pub(super) async fn swap(
-        &self,
+    fn swap<'a>(
+        &'a self,
+        owner: &'a StateOwner,
         key: String,
         seen: Option<StoredValue>,
         value: StoredValue,
         limit: u64,
-    ) -> Result<Result<(), SwapConflict>, KeyValueError> {
-        self.run(ConnectionRole::Writer, move |entries| entries.swap(&key, seen.as_ref(), &value, limit))
-            .await
+    ) -> StateFuture<'a, Result<(), SwapConflict>> {
+        let swap = move |entries: StoreEntries<'_>| entries.swap(&key, seen.as_ref(), &value, limit);
+        self.on_entries(ConnectionRole::Writer, owner, swap)
+    }
+
+    fn owners(&self) -> StateFuture<'_, Vec<(StateOwner, u64)>> {
+        Box::pin(self.run(ConnectionRole::Reader, |db| owners(db).map(Ok)))
+    }
+
+    fn problem(&self) -> Pin<Box<dyn Future<Output = Option<StateDiagnostic>> + Send + '_>> {
+        Box::pin(async {
+            self.queues.get()?;
+            for role in [ConnectionRole::Reader, ConnectionRole::Writer] {
+                let _ = self.run(role, |_| Ok(Ok(()))).await;
+            }
+            self.health.problems.lock().unwrap_or_else(PoisonError::into_inner).values().next().cloned()
+        })
     }
 }
 
@@ -266,11 +279,11 @@ impl DatabaseWorker {
         }
     }
 
-    fn run_job(&mut self, job: &mut dyn DatabaseJob) -> Result<(), KeyValueError> {
+    fn run_job(&mut self, job: &mut dyn DatabaseJob) -> Result<(), StateError> {
         let mut pause = FIRST_RETRY_PAUSE;
         loop {
             if self.retry_at.is_some_and(|retry_at| Instant::now() < retry_at) {
-                return Err(KeyValueError::Unavailable);
+                return Err(StateError::Unavailable);
             }
             match self.attempt(job) {
                 Ok(()) => {
@@ -280,7 +293,7 @@ impl DatabaseWorker {
                     }
                     return Ok(());
                 }
-                Err(DatabaseError::Busy) if job.is_abandoned() => return Err(KeyValueError::Busy),
+                Err(DatabaseError::Busy) if job.is_abandoned() => return Err(StateError::Busy),
                 Err(DatabaseError::Busy) if Instant::now() < job.deadline() => {
                     thread::sleep(pause);
                     pause = (pause * 2).min(MAX_RETRY_PAUSE);
@@ -288,10 +301,10 @@ impl DatabaseWorker {
                 Err(error) => {
                     self.report(&error);
                     return Err(match error {
-                        DatabaseError::Busy => KeyValueError::Busy,
-                        DatabaseError::DiskFull(_) => KeyValueError::NoSpace,
-                        DatabaseError::ReadOnly(_) => KeyValueError::ReadOnly,
-                        _ => KeyValueError::Unavailable,
+                        DatabaseError::Busy => StateError::Busy,
+                        DatabaseError::DiskFull(_) => StateError::NoSpace,
+                        DatabaseError::ReadOnly(_) => StateError::ReadOnly,
+                        _ => StateError::Unavailable,
                     });
                 }
             }

@@ -3,12 +3,11 @@
 
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension as _, Result, params};
-
-use super::{
-    KeyPage, KeyValueError, MAX_PAGE_KEYS, StoredValue, SwapConflict, add_to_number, entry_size,
-    new_store_size, page,
+use moongate_model::state::{
+    KeyPage, MAX_PAGE_KEYS, StateError, StateOwner, StoredValue, SwapConflict, add_to_number, entry_size,
+    new_store_size,
 };
+use rusqlite::{Connection, OptionalExtension as _, Result, params};
 
 /// Version 1 of the tables. Owners are `plugin:<id>` and `name:<name>`. Keys are bytes, so that they are ordered by
 /// bytes. `size` is the total size of the owner's entries.
@@ -30,6 +29,7 @@ const VALUE_LENGTH_SQL: &str = "SELECT length(value) FROM entries WHERE owner = 
 const FIRST_PAGE: &str = "SELECT key FROM entries WHERE owner = ?1 AND key >= ?2 ORDER BY key LIMIT ?3";
 const NEXT_PAGE: &str = "SELECT key FROM entries WHERE owner = ?1 AND key > ?2 ORDER BY key LIMIT ?3";
 const STORE_SIZE_SQL: &str = "SELECT size FROM stores WHERE owner = ?1";
+const OWNERS_SQL: &str = "SELECT owner, size FROM stores WHERE size > 0 ORDER BY owner";
 const SET_ENTRY_SQL: &str = "INSERT INTO entries (owner, key, value) VALUES (?1, ?2, ?3) \
                    ON CONFLICT (owner, key) DO UPDATE SET value = excluded.value";
 const SET_STORE_SIZE_SQL: &str = "INSERT INTO stores (owner, size) VALUES (?1, ?2) \
@@ -37,7 +37,7 @@ const SET_STORE_SIZE_SQL: &str = "INSERT INTO stores (owner, size) VALUES (?1, ?
 const DELETE_ENTRY_SQL: &str = "DELETE FROM entries WHERE owner = ?1 AND key = ?2";
 
 /// The result of an operation. The inner error is the plugin's own, in which case nothing is written.
-pub(super) type OperationResult<T> = Result<std::result::Result<T, KeyValueError>>;
+pub(super) type OperationResult<T> = Result<std::result::Result<T, StateError>>;
 
 /// The entries of one store.
 pub(super) struct StoreEntries<'a> {
@@ -81,7 +81,7 @@ impl StoreEntries<'_> {
         let keys = select.query_map(params![self.owner, start, MAX_PAGE_KEYS as i64 + 1], |row| {
             Ok(String::from_utf8_lossy(row.get_ref(0)?.as_blob()?).into_owned())
         })?;
-        Ok(page(keys.collect::<Result<_>>()?))
+        Ok(KeyPage::first_of(keys.collect::<Result<_>>()?))
     }
 
     pub(super) fn increment(&self, key: &str, delta: i64, limit: u64) -> OperationResult<i64> {
@@ -123,6 +123,22 @@ impl StoreEntries<'_> {
         self.db.prepare_cached(SET_STORE_SIZE_SQL)?.execute(params![self.owner, size])?;
         Ok(())
     }
+}
+
+/// The owners that have entries, and the sizes of their stores.
+pub(super) fn owners(db: &Connection) -> Result<Vec<(StateOwner, u64)>> {
+    let mut select = db.prepare_cached(OWNERS_SQL)?;
+    let rows = select.query_map((), |row| {
+        let owner = row.get_ref(0)?.as_str()?.parse::<StateOwner>();
+        Ok(owner.ok().map(|owner| (owner, row.get::<_, i64>(1).map(u64::try_from))))
+    })?;
+    let mut found = Vec::new();
+    for row in rows {
+        if let Some((owner, size)) = row? {
+            found.push((owner, size?.unwrap_or_default()));
+        }
+    }
+    Ok(found)
 }
 
 fn number(row: &rusqlite::Row<'_>) -> Result<u64> {

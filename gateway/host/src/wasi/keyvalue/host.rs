@@ -1,20 +1,21 @@
 //! `wasi:keyvalue`: the functions that plugins call.
 //!
 //! A plugin that is granted a store has one bucket, called `default` or the empty string. Other plugins get
-//! `access-denied`, and the log shows the line of `gateway.toml` that grants it. If stores are on disk, these functions
-//! wait for the disk, and the call's timeout continues to run.
+//! `access-denied`, and the log shows the line of `gateway.toml` that grants it. If stores aren't in memory, these
+//! functions wait for the disk or the network, and the call's timeout continues to run.
 
 use std::sync::Arc;
 
 use bytesize::ByteSize;
 use moongate_config::{PluginConfig, StateGrant};
 use moongate_model::call::GrantFix;
+use moongate_model::state::{StateError, SwapConflict};
 use wasmtime::Result;
 use wasmtime::component::{HasData, Resource, ResourceTable};
 use wasmtime_wasi::ResourceTableError;
 
 use super::types::{Bucket, Cas};
-use super::{KeyValueError, KeyValueStore, StoreAccess, SwapConflict};
+use super::{KeyValueStore, StoreAccess};
 use crate::bindings::{kv_atomics, kv_store};
 use crate::sandbox::quota::ByteQuota;
 use crate::wasi::grant_audit::{GrantAudit, MissingGrant};
@@ -45,25 +46,28 @@ impl KeyValueState {
         self.config.limits.state.as_u64()
     }
 
-    fn answer<T>(&self, result: std::result::Result<T, KeyValueError>) -> KeyValueResult<T> {
+    fn answer<T>(&self, result: std::result::Result<T, StateError>) -> KeyValueResult<T> {
         Ok(result.map_err(|error| self.error(&error)))
     }
 
     /// The guest's error. A full store is also reported to the operator.
-    fn error(&self, error: &KeyValueError) -> kv_store::Error {
+    fn error(&self, error: &StateError) -> kv_store::Error {
         match error {
-            KeyValueError::Full(_) => {
+            StateError::Full(_) => {
                 let limit = ByteSize::b(self.limit()).display().iec();
                 self.audit.report_limit("state", &format!("tried to store more than {limit} of state"));
             }
-            KeyValueError::KeyTooLong(_)
-            | KeyValueError::ValueTooLong(_)
-            | KeyValueError::NotANumber
-            | KeyValueError::Overflow
-            | KeyValueError::Busy
-            | KeyValueError::NoSpace
-            | KeyValueError::ReadOnly
-            | KeyValueError::Unavailable => {}
+            StateError::KeyTooLong(_)
+            | StateError::ValueTooLong(_)
+            | StateError::NotANumber
+            | StateError::Overflow
+            | StateError::Busy
+            | StateError::NoSpace
+            | StateError::NoMemory
+            | StateError::ReadOnly
+            | StateError::Unreachable
+            | StateError::Uncertain
+            | StateError::Unavailable => {}
         }
         kv_store::Error::Other(error.to_string())
     }
@@ -164,7 +168,7 @@ impl kv_store::HostBucket for KeyValueView<'_> {
         bucket: Resource<Bucket>,
         cursor: Option<String>,
     ) -> KeyValueResult<kv_store::KeyResponse> {
-        let page = self.store(&bucket)?.first_page(cursor).await;
+        let page = self.store(&bucket)?.page(cursor).await;
         self.state.answer(page.map(|page| kv_store::KeyResponse { keys: page.keys, cursor: page.cursor }))
     }
 

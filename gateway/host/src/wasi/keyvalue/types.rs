@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{KeyValueStore, StoredValue};
+use moongate_model::state::StoredValue;
+
+use super::KeyValueStore;
 
 /// An open store.
 #[expect(unreachable_pub, reason = "the generated bindings re-export it")]

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use futures_util::future::try_join_all;
 
-use crate::call::{CallError, PluginError};
+use crate::call::{BusyReason, CallError, PluginError};
 use crate::catalog::CatalogPlugin;
 use crate::dispatch::RefusedRequest;
 use crate::json::{self, Json};
@@ -116,7 +116,7 @@ impl ClientInput<'_> {
     }
 
     /// Restores the state, and reads the answers in the request.
-    pub(super) fn start(
+    pub(super) async fn start(
         &self,
         catalog_plugin: Option<&Arc<CatalogPlugin>>,
     ) -> Result<StatelessStart, RequestError> {
@@ -137,7 +137,7 @@ impl ClientInput<'_> {
         let Some(catalog_plugin) = catalog_plugin else {
             return Ok(StatelessStart::Call(CallRound::default()));
         };
-        let OpenedState { rounds, answers, open, state, .. } = self.open(catalog_plugin, &state)?;
+        let OpenedState { rounds, answers, open, state, .. } = self.open(catalog_plugin, &state).await?;
         let (more, missing, unusable) = split_answers(open, &mut { given });
         let round = CallRound {
             rounds: rounds.saturating_sub(1),
@@ -176,7 +176,7 @@ impl ClientInput<'_> {
     }
 
     /// Opens a state and marks it as used.
-    fn open(&self, catalog_plugin: &CatalogPlugin, state: &str) -> Result<OpenedState, RequestError> {
+    async fn open(&self, catalog_plugin: &CatalogPlugin, state: &str) -> Result<OpenedState, RequestError> {
         let refuse = |why: StateError| {
             if let Some(observer) = self.protocol.dispatcher.observer() {
                 observer.request_refused(&self.request_context.caller, RefusedRequest::RequestState);
@@ -190,12 +190,15 @@ impl ClientInput<'_> {
         if !opened.open.iter().all(|(_, question)| granted.contains(&question.feature())) {
             return Err(refuse(StateError::Replaced));
         }
-        states.mark_used(&opened, now).map_err(|why| match why {
+        states.use_up(&opened, now).await.map_err(|why| match why {
             MarkUsedError::Already => refuse(StateError::Used),
             MarkUsedError::Full => RequestError::unanswered(
                 catalog_plugin,
                 "too many questions are open; try again later".to_owned(),
             ),
+            MarkUsedError::StoreDown => {
+                RequestError::failed(catalog_plugin, CallError::Busy(BusyReason::SharedStore))
+            }
         })?;
         Ok(opened)
     }

@@ -51,7 +51,7 @@ pub fn fuzz_question(bytes: &[u8]) {
 /// The property is violated.
 pub fn fuzz_state(bytes: &[u8]) {
     let key = SealingKey::shared("fuzz");
-    let states = StateStore::new(key.clone());
+    let states = StateStore::new(key.clone(), None);
     let now = UNIX_EPOCH + Duration::from_secs(1);
     let claim = StateClaim::fixed("p", Digest::of(b""));
     assert!(states.open(&claim, &String::from_utf8_lossy(bytes), now).is_err(), "a forged state was opened");

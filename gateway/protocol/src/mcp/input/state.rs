@@ -1,12 +1,13 @@
 //! The state that a client carries between the rounds of a call: `requestState` (2026-07-28, basic/patterns/mrtr).
 //!
 //! The client can neither read nor change it, and it is valid only for the same request: the same plugin in the same
-//! version, caller, method and parameters. It is valid for ten minutes and one retry. Used states are remembered in
-//! this process only, so if several gateways share a sealing key, a state can be used once with each of them.
+//! version, caller, method and parameters. It is valid for ten minutes and one retry. Used states are remembered in a
+//! store that all gateways share or, without one, in this process: if several gateways share only a sealing key, a state
+//! can be used once with each of them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::call::InputRequest;
 use crate::json::Json;
+use crate::shared_store::{SharedOnce, SharedStoreDown};
 
 use super::super::SealingKey;
 use super::question::Question;
@@ -30,6 +32,9 @@ use used::{StateNumber, UsedStates};
 /// The sealing purpose of states.
 pub(super) const STATE_PURPOSE: &str = "input";
 
+/// The time for which used states are remembered for other gateways, whose clocks can differ by some minutes.
+const SHARED_MEMORY: Duration = STATE_LIFETIME.saturating_mul(2);
+
 /// Seals states, and remembers used ones.
 #[derive(Debug)]
 pub(in crate::mcp) struct StateStore {
@@ -39,6 +44,8 @@ pub(in crate::mcp) struct StateStore {
     /// The number of states that this process issued.
     issued: AtomicU64,
     used: Mutex<UsedStates>,
+    /// Remembers used states instead of `used`.
+    shared: Option<Arc<dyn SharedOnce>>,
 }
 
 /// The content of a state.
@@ -117,10 +124,10 @@ struct OpenQuestion {
 }
 
 impl StateStore {
-    pub(in crate::mcp) fn new(key: SealingKey) -> Self {
+    pub(in crate::mcp) fn new(key: SealingKey, shared: Option<Arc<dyn SharedOnce>>) -> Self {
         let mut issuer = [0; 8];
         let issuer = getrandom::fill(&mut issuer).ok().map(|()| u64::from_ne_bytes(issuer));
-        Self { key, issuer, issued: AtomicU64::new(0), used: Mutex::default() }
+        Self { key, issuer, issued: AtomicU64::new(0), used: Mutex::default(), shared }
     }
 
     /// Seals the content of a state.
@@ -186,7 +193,18 @@ impl StateStore {
         })
     }
 
-    /// Marks a state as used.
+    /// Marks a state as used, for all gateways if they share a store.
+    pub(super) async fn use_up(&self, opened: &OpenedState, now: SystemTime) -> Result<(), MarkUsedError> {
+        let Some(shared) = &self.shared else { return self.mark_used(opened, now) };
+        let StateNumber { issuer, number } = opened.number;
+        match shared.mark_used(issuer, number, SHARED_MEMORY).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(MarkUsedError::Already),
+            Err(SharedStoreDown) => Err(MarkUsedError::StoreDown),
+        }
+    }
+
+    /// Marks a state as used in this process.
     pub(super) fn mark_used(&self, opened: &OpenedState, now: SystemTime) -> Result<(), MarkUsedError> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         used.mark(opened.number, opened.expires_at, seconds(now))

@@ -121,6 +121,7 @@ impl Gateway {
             cache_scope: CacheScope::Public,
             page_size: None,
             sealing_key: SealingKey::shared("test"),
+            used_states: None,
         };
         let protocol = Arc::new(Protocol::new(Dispatcher::new(seen, Arc::clone(&limiter)), options));
         Self { protocol, catalog, limiter, script, calls }

@@ -37,6 +37,7 @@ impl Gateway {
             cache_scope: CacheScope::Private,
             page_size: size.and_then(NonZeroU32::new),
             sealing_key: SealingKey::shared("test"),
+            used_states: None,
         };
         let protocol = Protocol::new(Dispatcher::new(seen, Arc::new(ConcurrencyLimiter::new(1))), options);
         let mut gateway = Self { protocol: Arc::new(protocol), catalog, generation: 0 };

@@ -30,7 +30,7 @@ use super::{ClaimedRevision, HttpAnswer, HttpPost, HttpReply, StreamLifetime, re
 use crate::server::headers::{self, Header, Headers, SESSION_ID_HEADER, TRACE_PARENT_HEADER};
 use crate::server::listen_streams::StreamEnds;
 use crate::server::observer::ServerSpan;
-use crate::server::request::{read_counted_params, receive_notification};
+use crate::server::request::read_counted_params;
 use crate::server::response_stream::{RequestInProgress, StreamSupport, Unread, response_stream, stopping};
 use crate::server::{
     MAX_INLINE_BYTES, NO_BATCHES, PARSE_LIMITS, Server, batch_error, duplicate_id, finish, finish_request,
@@ -73,25 +73,29 @@ impl Server {
         let text = MessageText::new(post.body);
         match jsonrpc::parse(&text, PARSE_LIMITS) {
             Err(error) => {
-                let session = self.session(post.caller, post.headers, claimed_revision).ok();
+                let session = self.session(post.caller, post.headers, claimed_revision).await.ok();
+                if let Err(error) = self.forward_malformed(session.as_deref(), &error).await {
+                    return HttpReply::stray(&error).into();
+                }
                 HttpReply::malformed(error, session.as_deref(), unknown).into()
             }
             Ok(Incoming::Single(Message::Request(request))) => {
                 self.post_request(post, claimed_revision, &request, turn).await
             }
             Ok(Incoming::Single(Message::Notification(notification))) => {
-                self.post_notification(post, claimed_revision, &notification).into()
+                self.post_notification(post, claimed_revision, &notification).await.into()
             }
             Ok(Incoming::Single(Message::Response(_))) if claimed_revision.is_stateless() => {
                 let error = ProtocolError::invalid_request("responses can't be posted in this revision");
                 HttpReply::stray(&error).into()
             }
             Ok(Incoming::Single(Message::Response(answer))) => {
-                match self.session(post.caller, post.headers, claimed_revision) {
-                    Ok(session) => {
-                        session.receive_response(&answer);
-                        HttpReply::accepted().into()
-                    }
+                let received = async {
+                    let session = self.session(post.caller, post.headers, claimed_revision).await?;
+                    self.receive_response(&session, &answer).await
+                };
+                match received.await {
+                    Ok(()) => HttpReply::accepted().into(),
                     Err(error) => HttpReply::stray(&error).into(),
                 }
             }
@@ -104,7 +108,7 @@ impl Server {
     /// The answer to a POST whose body is above the transport's limit, and of which only the outline is known. `why` is
     /// the error's message.
     #[must_use]
-    pub fn refuse_post(
+    pub async fn refuse_post(
         &self,
         caller: &Caller,
         headers: &dyn Headers,
@@ -112,11 +116,11 @@ impl Server {
         why: &str,
     ) -> Vec<u8> {
         let claimed_revision = ClaimedRevision::of(headers);
-        let session = self.session(caller, headers, claimed_revision).ok();
+        let session = self.session(caller, headers, claimed_revision).await.ok();
         refuse_body(outline, why, session.as_deref())
     }
 
-    fn post_notification(
+    async fn post_notification(
         &self,
         post: HttpPost<'_>,
         claimed_revision: ClaimedRevision,
@@ -127,11 +131,12 @@ impl Server {
         if claimed || claimed_revision.is_stateless() {
             return HttpReply::accepted();
         }
-        match self.session(post.caller, post.headers, claimed_revision) {
-            Ok(session) => {
-                receive_notification(Some(&session), &session.in_flight, notification);
-                HttpReply::accepted()
-            }
+        let received = async {
+            let session = self.session(post.caller, post.headers, claimed_revision).await?;
+            self.receive_session_notification(&session, notification).await
+        };
+        match received.await {
+            Ok(()) => HttpReply::accepted(),
             Err(error) => HttpReply::stray(&error),
         }
     }
@@ -167,7 +172,7 @@ impl Server {
                 let message = "the revision in the header doesn't support `initialize`";
                 return refuse(span, 400, ProtocolError::header("MCP-Protocol-Version", message));
             }
-            return self.initialize(post, request, &params, span).into();
+            return self.initialize(post, request, &params, span).await.into();
         }
         if envelope::is_stateless_claim(&params) || claimed_revision.is_stateless() {
             let envelope = check_stateless(&post, request, &params, &mut span);
@@ -210,7 +215,7 @@ impl Server {
                 }
             };
         }
-        match self.session(post.caller, post.headers, claimed_revision) {
+        match self.session(post.caller, post.headers, claimed_revision).await {
             Ok(session) => self.post_in_session(&session, post, request, params, span).await,
             Err(error) => refuse(span, error.status, error),
         }
@@ -247,7 +252,7 @@ impl Server {
     }
 
     /// Opens a session.
-    fn initialize(
+    async fn initialize(
         &self,
         post: HttpPost<'_>,
         request: &Request<'_>,
@@ -258,7 +263,7 @@ impl Server {
             HttpReply::new(status, span.respond(&request.id, RequestAnswer::Error(error)))
         };
         if let Header::Text(id) = post.headers.get(SESSION_ID_HEADER)
-            && self.sessions.find(id, &post.caller.principal()).is_some()
+            && self.find_session(id, post.caller).await.is_ok()
         {
             return refuse(span, 400, ProtocolError::invalid_request("this session is already initialized"));
         }
@@ -270,13 +275,23 @@ impl Server {
         let principal = post.caller.principal();
         let result = self.protocol.initialize(&greeting, &principal);
         let listener = self.protocol.listener(&self.updates, &principal);
-        match self.sessions.open(post.caller.clone(), greeting, listener) {
+        let opened = match &self.shared {
+            Some(shared) => {
+                let opened = Box::pin(shared.open(post.caller, greeting, listener)).await;
+                opened.map_err(|why| self.no_shared_session(post.caller, why))
+            }
+            None => self
+                .sessions
+                .open(post.caller.clone(), greeting, listener)
+                .map_err(|error| ProtocolError::internal(error.to_string())),
+        };
+        match opened {
             Ok(session) => {
                 let mut reply = HttpReply::new(200, span.respond(&request.id, result.into()));
                 reply.headers.push((SESSION_ID_HEADER, session.id().to_owned()));
                 reply
             }
-            Err(error) => refuse(span, 503, ProtocolError::internal(error.to_string())),
+            Err(error) => refuse(span, 503, error),
         }
     }
 
@@ -304,7 +319,10 @@ impl Server {
             StreamSupport::Supported => self.closes_at(session),
             StreamSupport::Unknown | StreamSupport::Unsupported => None,
         };
-        let started = self.in_session(session, caller, &request.method, params, &running, streaming);
+        let started = match self.update_shared(session, caller, &request.method, &params).await {
+            Some(answer) => answer.map(RequestInProgress::done),
+            None => self.in_session(session, caller, &request.method, params, &running, streaming),
+        };
         let body = match span.instrument(started) {
             Ok(RequestInProgress { started: StartedRequest::Pending(later), side_messages })
                 if side_messages.is_some() || closes_at.is_some() =>
@@ -317,7 +335,7 @@ impl Server {
                     Unread::Pause,
                     responses,
                 );
-                match upgrade::in_session(session, messages, closes_at).await {
+                match upgrade::in_session(session, id, messages, closes_at).await {
                     Upgraded::Response(message) => message,
                     Upgraded::Stream(reader) => return HttpAnswer::Events(reader.into()),
                     Upgraded::Cancelled => response(id, RequestAnswer::Error(ProtocolError::cancelled())),
@@ -362,7 +380,7 @@ impl Server {
         if let Some(why) = batch_error(&entries) {
             return refuse(why);
         }
-        let session = match self.session(post.caller, post.headers, claimed_revision) {
+        let session = match self.session(post.caller, post.headers, claimed_revision).await {
             Ok(session) => session,
             Err(error) => return HttpReply::stray(&error),
         };
@@ -378,6 +396,8 @@ impl Server {
             async move {
                 match entry {
                     Err(error) => {
+                        // If the answer can't be forwarded, its question times out: a batch has one status.
+                        let _ = self.forward_malformed(Some(&session), &error).await;
                         let is_answer = session.receive_malformed(&error);
                         let wants_answer = error.wants_answer() && !is_answer;
                         wants_answer.then(|| HttpReply::new(200, malformed(&error, unknown)))
@@ -404,11 +424,11 @@ impl Server {
                         }
                     }
                     Ok(Message::Notification(notification)) => {
-                        receive_notification(Some(&session), &session.in_flight, &notification);
+                        let _ = self.receive_session_notification(&session, &notification).await;
                         None
                     }
                     Ok(Message::Response(answer)) => {
-                        session.receive_response(&answer);
+                        let _ = self.receive_response(&session, &answer).await;
                         None
                     }
                 }

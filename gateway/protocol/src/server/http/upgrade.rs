@@ -48,16 +48,18 @@ pub(super) async fn stateless(mut messages: ResponseStream, id: &Id, lifetime: S
 /// was sent yet.
 pub(super) async fn in_session(
     session: &Arc<Session>,
+    request: &Id,
     messages: ResponseStream,
     closes_at: Option<Instant>,
 ) -> Upgraded {
     let (sender, upgraded) = oneshot::channel();
-    tokio::spawn(run(Arc::clone(session), messages, closes_at, sender));
+    tokio::spawn(run(Arc::clone(session), request.clone(), messages, closes_at, sender));
     upgraded.await.unwrap_or(Upgraded::Stopping)
 }
 
 async fn run(
     session: Arc<Session>,
+    request: Id,
     mut messages: ResponseStream,
     closes_at: Option<Instant>,
     upgraded: oneshot::Sender<Upgraded>,
@@ -83,6 +85,7 @@ async fn run(
         return;
     }
     let (writer, reader) = session.open_stream(closes_at);
+    writer.share(&request);
     if let Some(first) = first {
         write(&writer, first);
     }

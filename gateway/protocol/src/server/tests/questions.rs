@@ -326,7 +326,7 @@ async fn ending_a_session_ends_its_questions() {
     };
     let HttpAnswer::Events(mut events) = server.post(post).await else { panic!("no stream") };
     let id = next_event(&mut events).await.unwrap()["id"].clone();
-    assert_eq!(server.delete(&me, &headers).status, 200);
+    assert_eq!(server.delete(&me, &headers).await.status, 200);
     while let Some(message) = next_event(&mut events).await {
         assert_eq!(message["method"], "notifications/cancelled", "{message}");
     }

@@ -25,11 +25,13 @@ fn server_with_large_results() -> Arc<Server> {
             cache_scope: CacheScope::Public,
             page_size: None,
             sealing_key: SealingKey::shared("test"),
+            used_states: None,
         },
         max_sessions: 8,
         session_idle: Duration::from_secs(60),
         updates: Arc::default(),
         close_streams_after: None,
+        shared: None,
         memory: ServerMemory { responses: 8 * 4 * RESULT_BYTES as u64, ..ServerMemory::of_process(4 << 30) },
     };
     Server::new(dispatcher, options)

@@ -2,24 +2,26 @@
 
 use std::fmt;
 
+use crate::session::shared::StreamName;
+
 use super::store::StreamKind;
 
 /// An event id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct EventId {
+pub(crate) struct EventId {
     /// The session's tag, as eight hexadecimal digits. Ids of other sessions are unknown here.
-    pub(super) tag: u32,
+    pub(in crate::session) tag: u32,
     /// `p` for the answer to a POST, `g` for a stream of a GET.
-    pub(super) kind: StreamKind,
+    pub(crate) kind: StreamKind,
     /// The stream within the session.
-    pub(super) stream: u64,
+    pub(in crate::session) stream: u64,
     /// The event within the stream. 0 is its start.
-    pub(super) event: u64,
+    pub(in crate::session) event: u64,
 }
 
 impl EventId {
     /// Parses the form below, and nothing else.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let (tag, rest) = text.split_at_checked(8)?;
         let (kind, rest) = rest.split_at_checked(1)?;
         let kind = match kind {
@@ -35,6 +37,12 @@ impl EventId {
             event: event.parse().ok()?,
         };
         (id.to_string() == text).then_some(id)
+    }
+
+    /// The name of the stream: the id without the event.
+    pub(in crate::session) fn stream_name(&self) -> StreamName {
+        let text = self.to_string();
+        StreamName(text.split_once('-').map_or("", |(name, _)| name).to_owned())
     }
 }
 

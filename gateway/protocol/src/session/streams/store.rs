@@ -10,6 +10,7 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::jsonrpc::Id;
 use crate::unread_responses::{CountedMessage, UnreadResponse};
 
 use super::memory::SessionMemory;
@@ -33,7 +34,7 @@ pub(super) const UNREAD_STREAM_TTL: Duration = Duration::from_secs(5 * 60);
 
 /// The purpose of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum StreamKind {
+pub(crate) enum StreamKind {
     /// The messages and the response of one request.
     Response,
     /// Notifications that belong to no request.
@@ -83,11 +84,39 @@ struct EventLog {
     /// The time since which the stream has no reader, or nothing follows.
     unused_since: Instant,
     wake: Arc<Notify>,
+    /// What the shared store has of the stream. `None` if the session isn't shared.
+    shared: Option<SharedLog>,
+}
+
+/// The part of a stream that is in the shared store.
+#[derive(Debug)]
+struct SharedLog {
+    /// The request that the stream answers.
+    request: Id,
+    /// The newest event in the store.
+    logged_to: u64,
+    /// The store has the start of the stream.
+    is_started: bool,
+    /// The store has the end of the stream.
+    is_ended: bool,
+}
+
+/// Events of a stream that aren't in the shared store yet.
+#[derive(Debug)]
+pub(in crate::session) struct UnloggedEvents {
+    /// The request that the stream answers.
+    pub(in crate::session) request: Id,
+    /// The events, each with its number.
+    pub(in crate::session) events: Vec<(u64, Bytes)>,
+    /// The number of the newest event.
+    pub(in crate::session) last: u64,
+    /// Nothing follows.
+    pub(in crate::session) is_ended: bool,
 }
 
 /// All streams of a session.
 #[derive(Debug)]
-pub(super) struct StreamStore {
+pub(in crate::session) struct StreamStore {
     logs: BTreeMap<u64, EventLog>,
     memory: SessionMemory,
     /// The number of streams ever opened.
@@ -156,6 +185,7 @@ impl StreamStore {
             reader: None,
             unused_since: Instant::now(),
             wake: Arc::default(),
+            shared: None,
         };
         self.logs.insert(self.opened_streams, log);
         self.opened_streams
@@ -180,6 +210,52 @@ impl StreamStore {
         let after = log.bytes;
         self.memory.replace(before, after);
         self.evict();
+    }
+
+    /// Makes a stream one whose events go to the shared store. It answers this request.
+    pub(super) fn share(&mut self, stream: u64, request: Id) {
+        if let Some(log) = self.logs.get_mut(&stream) {
+            log.shared = Some(SharedLog { request, logged_to: 0, is_started: false, is_ended: false });
+        }
+    }
+
+    /// The number of a stream whose events are only in the shared store.
+    pub(in crate::session) fn open_elsewhere(&mut self) -> u64 {
+        self.opened_streams += 1;
+        self.opened_streams
+    }
+
+    /// The events of a stream that aren't in the shared store. `None` if it has all of them.
+    pub(in crate::session) fn unlogged(&self, stream: u64) -> Option<UnloggedEvents> {
+        let log = self.logs.get(&stream)?;
+        let SharedLog { request, logged_to, is_started, is_ended } = log.shared.as_ref()?;
+        if *is_started && *logged_to == log.last_number && *is_ended == log.finished {
+            return None;
+        }
+        let first = log.events.partition_point(|kept| kept.number <= *logged_to);
+        let events = log.events.range(first..).map(|kept| (kept.number, kept.message.clone())).collect();
+        Some(UnloggedEvents {
+            request: request.clone(),
+            events,
+            last: log.last_number,
+            is_ended: log.finished,
+        })
+    }
+
+    /// Notes that the shared store has the events of a stream up to this one, and perhaps its end.
+    pub(in crate::session) fn set_logged(&mut self, stream: u64, last: u64, ended: bool) {
+        let log = self.logs.get_mut(&stream).and_then(|log| log.shared.as_mut());
+        if let Some(SharedLog { request: _, logged_to, is_started, is_ended }) = log {
+            *logged_to = last;
+            *is_started = true;
+            *is_ended = ended;
+        }
+    }
+
+    /// The streams that are still written to and go to the shared store.
+    pub(in crate::session) fn open_shared(&self) -> Vec<u64> {
+        let is_open = |log: &EventLog| log.shared.is_some() && !log.finished;
+        self.logs.iter().filter(|(_, log)| is_open(log)).map(|(stream, _)| *stream).collect()
     }
 
     /// Marks the end of a stream.

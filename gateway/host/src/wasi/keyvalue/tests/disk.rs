@@ -5,15 +5,9 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
 use rusqlite::Connection;
 
-use super::super::database::DATABASE_FILE;
+use super::super::database::{ConnectionRole, DATABASE_FILE};
 use super::super::entries::StoreEntries;
 use super::*;
-
-impl DiskStore {
-    pub(super) async fn size(&self) -> Result<u64, KeyValueError> {
-        self.run(super::super::database::ConnectionRole::Reader, |entries| entries.size().map(Ok)).await
-    }
-}
 
 fn file(directory: &TempDir) -> PathBuf {
     directory.path().join("state").join(DATABASE_FILE)
@@ -54,9 +48,9 @@ async fn filled() -> TempDir {
 async fn is_refused(directory: &TempDir, why: &str) {
     let stores = on_disk(directory.path());
     let kept = granted(&stores, "a", StateGrant::Own);
-    assert_eq!(kept.get("key".into()).await, Err(KeyValueError::Unavailable), "{why}");
-    assert_eq!(kept.set("key".into(), b"new".into(), PLENTY).await, Err(KeyValueError::Unavailable), "{why}");
-    assert_eq!(kept.increment("n".into(), 1, PLENTY).await, Err(KeyValueError::Unavailable), "{why}");
+    assert_eq!(kept.get("key".into()).await, Err(StateError::Unavailable), "{why}");
+    assert_eq!(kept.set("key".into(), b"new".into(), PLENTY).await, Err(StateError::Unavailable), "{why}");
+    assert_eq!(kept.increment("n".into(), 1, PLENTY).await, Err(StateError::Unavailable), "{why}");
     let problem = stores.problem().await.map(|problem| problem.reason).unwrap_or_default();
     assert!(problem.contains(why), "{why}: {problem}");
 }
@@ -94,7 +88,7 @@ async fn hosts_can_share_a_new_directory() {
     let tasks: Vec<_> = (0..4)
         .map(|_| {
             let kept = granted(&on_disk(directory.path()), "a", StateGrant::Own);
-            tokio::spawn(async move { count(&kept, 25).await })
+            tokio::spawn(async move { count(&*kept.backend, &kept.owner, 25).await })
         })
         .collect();
     for task in tasks {
@@ -113,7 +107,7 @@ async fn the_limit_holds_across_hosts() {
     let limit = 2 * ENTRY_OVERHEAD_BYTES + 2;
     one.set("a".into(), Vec::new(), limit).await.unwrap();
     two.set("b".into(), Vec::new(), limit).await.unwrap();
-    assert_eq!(one.set("c".into(), Vec::new(), limit).await, Err(KeyValueError::Full(limit)));
+    assert_eq!(one.set("c".into(), Vec::new(), limit).await, Err(StateError::Full(limit)));
     two.delete("a".into()).await.unwrap();
     one.set("c".into(), Vec::new(), limit).await.unwrap();
     assert_eq!(two.size().await, limit);
@@ -218,15 +212,15 @@ async fn a_removed_database_is_created_again() {
 #[tokio::test]
 async fn a_full_disk_is_an_error_and_keeps_data() {
     let directory = filled().await;
-    let stores = on_disk(directory.path());
+    let database = Arc::new(StateDatabase::new(directory.path().join("state")));
+    let stores = KeyValueStores::new(StateLocation::Shared(Arc::<StateDatabase>::clone(&database)));
     let kept = granted(&stores, "a", StateGrant::Own);
-    let Backend::Disk(store) = &kept.backend else { panic!("it isn't on disk") };
     // Limits the database to this many pages, like a full disk.
     let few =
         |StoreEntries { db, .. }: StoreEntries<'_>| db.pragma_update(None, "max_page_count", 20).map(Ok);
-    store.run(super::super::database::ConnectionRole::Writer, few).await.unwrap();
+    database.on_entries(ConnectionRole::Writer, &kept.owner, few).await.unwrap();
     let large = kept.set("large".into(), vec![0; MAX_VALUE_BYTES], u64::MAX / 4).await;
-    assert_eq!(large, Err(KeyValueError::NoSpace));
+    assert_eq!(large, Err(StateError::NoSpace));
     assert_eq!(kept.text("key").await.as_deref(), Some("kept"));
     assert_eq!(kept.exists("large".into()).await, Ok(false));
     assert_eq!(kept.size().await, ENTRY_OVERHEAD_BYTES + 7, "failed writes aren't counted");
@@ -262,7 +256,7 @@ async fn a_locked_database_is_an_error_after_a_while() {
     kept.set("key".into(), b"kept".into(), PLENTY).await.unwrap();
     let other = Connection::open(file(&directory)).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    assert_eq!(kept.increment("n".into(), 1, PLENTY).await, Err(KeyValueError::Busy));
+    assert_eq!(kept.increment("n".into(), 1, PLENTY).await, Err(StateError::Busy));
     other.execute_batch("COMMIT").unwrap();
     assert_eq!(kept.increment("n".into(), 1, PLENTY).await, Ok(1));
 }

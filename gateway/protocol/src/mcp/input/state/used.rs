@@ -26,6 +26,8 @@ pub(in crate::mcp::input) enum MarkUsedError {
     Already,
     /// No more states can be remembered. The client can retry.
     Full,
+    /// The store that gateways share can't be used. The client can retry.
+    StoreDown,
 }
 
 /// The used states that haven't expired.

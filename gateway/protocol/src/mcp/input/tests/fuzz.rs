@@ -92,7 +92,7 @@ fn fuzz_states() {
     });
     let seeds = [sealed.to_string().into_bytes(), b"QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNk".to_vec()];
     let claim = state::StateClaim::fixed("p", Digest::of(b""));
-    let states = StateStore::new(SealingKey::shared("fuzz"));
+    let states = StateStore::new(SealingKey::shared("fuzz"), None);
     let whole = SealingKey::shared("fuzz").seal(state::STATE_PURPOSE, &seeds[0]).unwrap();
     assert!(states.open(&claim, &whole, std::time::UNIX_EPOCH).is_ok(), "the seed isn't one that opens");
     change(&seeds, &PIECES, 4_000, fuzz_state);

@@ -388,7 +388,7 @@ fn remembers_used_states_until_they_expire() {
     let claim =
         state::StateClaim::new(catalog_plugin, &Caller::Local.principal(), "tools/call", &Params::default())
             .unwrap();
-    let states = StateStore::new(SealingKey::shared("test"));
+    let states = StateStore::new(SealingKey::shared("test"), None);
     let now = SystemTime::now();
     let sealed = states.seal(&claim, &state::RoundState::default(), now).unwrap();
     let opened = states.open(&claim, &sealed, now + Duration::from_secs(598)).unwrap();

@@ -1,0 +1,375 @@
+//! The scripts over sessions in the shared store.
+//!
+//! The first argument of each is the prefix of all keys. Names of keys depend on what a script reads, so they aren't
+//! passed as keys; clusters aren't supported. Time is the server's.
+
+use std::sync::LazyLock;
+
+use moongate_store::{FromRedisValue, Script, SharedStore, StoreError, StoreUse};
+
+/// A script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SessionScript {
+    Create,
+    Load,
+    Touch,
+    Update,
+    End,
+    Send,
+    TakeMail,
+    TakeNotifications,
+    Claim,
+    ReleaseNotifications,
+    Append,
+    Read,
+    ReportUpdates,
+    UpdatesAfter,
+}
+
+/// A script with its arguments.
+pub(super) struct ScriptCall {
+    script: SessionScript,
+    arguments: Vec<Vec<u8>>,
+}
+
+impl ScriptCall {
+    pub(super) fn new(script: SessionScript, prefix: &str) -> Self {
+        Self { script, arguments: vec![prefix.as_bytes().to_vec()] }
+    }
+
+    pub(super) fn arg(&mut self, argument: impl AsRef<[u8]>) -> &mut Self {
+        self.arguments.push(argument.as_ref().to_vec());
+        self
+    }
+
+    pub(super) async fn run<T: FromRedisValue>(self, store: &SharedStore) -> Result<T, StoreError> {
+        let Self { script, arguments } = self;
+        let mut call = SCRIPTS[script as usize].prepare_invoke();
+        for argument in &arguments {
+            call.arg(argument.as_slice());
+        }
+        store.run_script(StoreUse::Sessions, &call).await
+    }
+}
+
+static SCRIPTS: LazyLock<Vec<Script>> = LazyLock::new(|| {
+    let bodies = [
+        CREATE,
+        LOAD,
+        TOUCH,
+        UPDATE,
+        END,
+        SEND,
+        TAKE_MAIL,
+        TAKE_NOTIFICATIONS,
+        CLAIM,
+        RELEASE_NOTIFICATIONS,
+        APPEND,
+        READ,
+        REPORT_UPDATES,
+        UPDATES_AFTER,
+    ];
+    bodies.into_iter().map(|body| Script::new(&format!("{COMMON}{body}"))).collect()
+});
+
+/// Functions of all scripts.
+const COMMON: &str = "
+local prefix = ARGV[1]
+local id = ARGV[2]
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+
+local function part(id, name)
+  return prefix .. '{' .. id .. '}:' .. name
+end
+
+local function exists(id)
+  return redis.call('HEXISTS', part(id, 'record'), 'content') == 1
+end
+
+local function is_alive(replica)
+  return redis.call('EXISTS', prefix .. 'replica:' .. replica) == 1
+end
+
+local function wake(replica, message)
+  redis.call('PUBLISH', prefix .. 'wake:' .. replica, message)
+end
+
+local function wake_members(id)
+  for _, member in ipairs(redis.call('SMEMBERS', part(id, 'members'))) do
+    wake(member, 'session ' .. id)
+  end
+end
+
+local function extend(id)
+  local facts = redis.call('HMGET', part(id, 'record'), 'idle', 'caller')
+  local idle, caller = facts[1], facts[2]
+  if not idle or not caller then
+    return false
+  end
+  for _, name in ipairs({'record', 'members', 'subscriptions'}) do
+    redis.call('PEXPIRE', part(id, name), idle)
+  end
+  redis.call('ZADD', prefix .. 'index', now + idle, id .. ' ' .. caller)
+  redis.call('ZADD', prefix .. 'caller:' .. caller, now + idle, id)
+  return true
+end
+
+local function forget(id, caller)
+  redis.call('ZREM', prefix .. 'index', id .. ' ' .. caller)
+  if redis.call('ZREM', prefix .. 'caller:' .. caller, id) == 1 then
+    if tonumber(redis.call('ZINCRBY', prefix .. 'callers', -1, caller)) <= 0 then
+      redis.call('ZREM', prefix .. 'callers', caller)
+    end
+  end
+end
+
+local function remove(id)
+  local caller = redis.call('HGET', part(id, 'record'), 'caller')
+  wake_members(id)
+  redis.call('DEL', part(id, 'record'), part(id, 'members'), part(id, 'subscriptions'))
+  if caller then
+    forget(id, caller)
+  end
+end
+
+local function last_update()
+  local last = redis.call('XREVRANGE', prefix .. 'journal', '+', '-', 'COUNT', 1)
+  return last[1] and last[1][1] or '0-0'
+end
+
+local function add_event(id, stream, number, message, most, ttl)
+  local log = part(id, 'log:' .. stream)
+  -- It fails if the log has the event already.
+  redis.pcall('XADD', log, 'MAXLEN', '~', most, number .. '-0', 'm', message)
+  redis.call('PEXPIRE', log, ttl)
+end
+
+local function events_after(id, stream, after)
+  local events = {}
+  local log = redis.call('XRANGE', part(id, 'log:' .. stream), '(' .. after .. '-0', '+')
+  for _, entry in ipairs(log) do
+    events[#events + 1] = string.match(entry[1], '^%d+')
+    events[#events + 1] = entry[2][2]
+  end
+  return events
+end
+";
+
+const CREATE: &str = "
+local content, caller, replica, most, idle = ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7]
+for _, expired in ipairs(redis.call('ZRANGEBYSCORE', prefix .. 'index', '-inf', now, 'LIMIT', 0, 64)) do
+  local old, owner = string.match(expired, '^(%S+) (%S+)$')
+  if old then
+    forget(old, owner)
+  end
+end
+for _ = 1, 64 do
+  if redis.call('ZCARD', prefix .. 'index') < most then
+    break
+  end
+  local largest = redis.call('ZREVRANGE', prefix .. 'callers', 0, 0)[1]
+  local oldest = largest and redis.call('ZRANGE', prefix .. 'caller:' .. largest, 0, 0)[1]
+  if not oldest then
+    break
+  end
+  remove(oldest)
+  forget(oldest, largest)
+end
+local record = part(id, 'record')
+redis.call('HSET', record, 'content', content, 'caller', caller, 'idle', idle, 'version', 0)
+for i = 8, #ARGV, 2 do
+  redis.call('HSET', record, 'known:' .. ARGV[i], ARGV[i + 1])
+end
+redis.call('SADD', part(id, 'members'), replica)
+redis.call('ZINCRBY', prefix .. 'callers', 1, caller)
+extend(id)
+";
+
+const LOAD: &str = "
+if not exists(id) then
+  return {}
+end
+redis.call('SADD', part(id, 'members'), ARGV[3])
+extend(id)
+local fields = redis.call('HMGET', part(id, 'record'), 'content', 'level', 'version')
+return {fields[1], fields[2] or '', fields[3] or '0'}
+";
+
+const TOUCH: &str = "
+local ttl = ARGV[2]
+local versions = {}
+local i = 3
+while i < #ARGV do
+  local session, streams = ARGV[i], tonumber(ARGV[i + 1])
+  if exists(session) and extend(session) then
+    versions[#versions + 1] = redis.call('HGET', part(session, 'record'), 'version') or '0'
+    for j = i + 2, i + 1 + streams do
+      redis.call('PEXPIRE', part(session, 'log:' .. ARGV[j]), ttl)
+      redis.call('PEXPIRE', part(session, 'stream:' .. ARGV[j]), ttl)
+    end
+  else
+    versions[#versions + 1] = ''
+  end
+  i = i + 2 + streams
+end
+return versions
+";
+
+const UPDATE: &str = "
+if not exists(id) then
+  return 'ended'
+end
+local change, value = ARGV[3], ARGV[4]
+local record, subscriptions = part(id, 'record'), part(id, 'subscriptions')
+if change == 'level' then
+  redis.call('HSET', record, 'level', value)
+elseif change == 'subscribe' then
+  if redis.call('HEXISTS', subscriptions, value) == 0 then
+    local bytes = tonumber(redis.call('HGET', record, 'bytes') or '0') + #value
+    if redis.call('HLEN', subscriptions) >= tonumber(ARGV[5]) or bytes > tonumber(ARGV[6]) then
+      return 'many'
+    end
+    redis.call('HSET', subscriptions, value, last_update())
+    redis.call('HSET', record, 'bytes', bytes)
+  end
+elseif redis.call('HDEL', subscriptions, value) == 1 then
+  redis.call('HINCRBY', record, 'bytes', -#value)
+end
+redis.call('HINCRBY', record, 'version', 1)
+extend(id)
+wake_members(id)
+return 'done'
+";
+
+const END: &str = "
+remove(id)
+";
+
+const SEND: &str = "
+local mail, ttl, recipient = ARGV[2], ARGV[3], ARGV[4]
+local replicas = {ARGV[5]}
+if recipient == 'members' then
+  replicas = redis.call('SMEMBERS', part(ARGV[6], 'members'))
+end
+for _, replica in ipairs(replicas) do
+  if is_alive(replica) and not (recipient == 'members' and replica == ARGV[5]) then
+    local inbox = prefix .. 'inbox:' .. replica
+    redis.call('RPUSH', inbox, mail)
+    redis.call('PEXPIRE', inbox, ttl)
+    wake(replica, 'mail')
+  end
+end
+";
+
+const TAKE_MAIL: &str = "
+local inbox = prefix .. 'inbox:' .. ARGV[2]
+local mail = redis.call('LRANGE', inbox, 0, -1)
+redis.call('DEL', inbox)
+return mail
+";
+
+const TAKE_NOTIFICATIONS: &str = "
+if not exists(id) then
+  return {'ended', {}, {}, {}}
+end
+local stream, replica, rival, resumed, after = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+local record = part(id, 'record')
+local notifier = redis.call('HMGET', record, 'notifier', 'notifier_replica')
+if rival == 'keep' and notifier[1] and notifier[1] ~= stream and is_alive(notifier[2]) then
+  return {'refused', {}, {}, {}}
+end
+redis.call('HSET', record, 'notifier', stream, 'notifier_replica', replica)
+extend(id)
+local known = {}
+for _, kind in ipairs({'tools', 'prompts', 'resources'}) do
+  local digest = redis.call('HGET', record, 'known:' .. kind)
+  if digest then
+    known[#known + 1] = kind
+    known[#known + 1] = digest
+  end
+end
+local events = resumed and events_after(id, resumed, after) or {}
+return {'taken', known, redis.call('HGETALL', part(id, 'subscriptions')), events}
+";
+
+const CLAIM: &str = "
+if not exists(id) then
+  return 'ended'
+end
+local stream, replica, number, message, ttl, most = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+local record = part(id, 'record')
+if redis.call('HGET', record, 'notifier') ~= stream then
+  return 'lost'
+end
+if ARGV[9] == 'list' then
+  redis.call('HSET', record, 'known:' .. ARGV[10], ARGV[11])
+elseif redis.call('HEXISTS', part(id, 'subscriptions'), ARGV[10]) == 1 then
+  redis.call('HSET', part(id, 'subscriptions'), ARGV[10], ARGV[11])
+end
+add_event(id, stream, number, message, most, ttl)
+return 'claimed'
+";
+
+const RELEASE_NOTIFICATIONS: &str = "
+local record = part(id, 'record')
+if redis.call('HGET', record, 'notifier') == ARGV[3] then
+  redis.call('HDEL', record, 'notifier', 'notifier_replica')
+end
+";
+
+const APPEND: &str = "
+if not exists(id) then
+  return
+end
+local stream, replica, request, open, ttl, most = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+local facts = part(id, 'stream:' .. stream)
+if redis.call('HEXISTS', facts, 'ended') == 1 then
+  return
+end
+redis.call('HSETNX', facts, 'replica', replica)
+redis.call('HSETNX', facts, 'request', request)
+for i = 9, #ARGV, 2 do
+  add_event(id, stream, ARGV[i], ARGV[i + 1], most, ttl)
+end
+if open == 'ended' then
+  redis.call('HSET', facts, 'ended', 1)
+end
+redis.call('PEXPIRE', facts, ttl)
+redis.call('PEXPIRE', part(id, 'log:' .. stream), ttl)
+local watcher = redis.call('HGET', facts, 'watcher')
+if watcher then
+  wake(watcher, 'stream ' .. id .. ' ' .. stream)
+end
+";
+
+const READ: &str = "
+local stream, after, watcher = ARGV[3], ARGV[4], ARGV[5]
+local facts = part(id, 'stream:' .. stream)
+local found = redis.call('HMGET', facts, 'replica', 'request', 'ended')
+if not found[1] or not exists(id) then
+  return {{}, {}}
+end
+redis.call('HSET', facts, 'watcher', watcher)
+return {{found[1], found[2] or '', found[3] or ''}, events_after(id, stream, after)}
+";
+
+const REPORT_UPDATES: &str = "
+local channel, most = ARGV[2], ARGV[3]
+for i = 4, #ARGV do
+  redis.call('XADD', prefix .. 'journal', 'MAXLEN', '~', most, '*', 'u', ARGV[i])
+end
+redis.call('PUBLISH', channel, '')
+";
+
+const UPDATES_AFTER: &str = "
+local after = ARGV[2]
+local entries = {}
+if after ~= '' then
+  for _, entry in ipairs(redis.call('XRANGE', prefix .. 'journal', '(' .. after, '+')) do
+    entries[#entries + 1] = entry[1]
+    entries[#entries + 1] = entry[2][2]
+  end
+end
+return {last_update(), entries}
+";

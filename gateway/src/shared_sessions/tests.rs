@@ -1,0 +1,255 @@
+//! The operations on a real server.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use moongate_config::{RatesWhenDown, StoreAddress, StoreConfig};
+use moongate_model::names::Digest;
+use moongate_protocol::session::shared::{MailContent, NotificationClaim};
+use tempfile::TempDir;
+use tokio::net::UnixStream;
+
+use super::*;
+
+/// A server with an empty store, and two replicas.
+struct Fixture {
+    store: Arc<StoredSessions>,
+    server: Child,
+    _directory: TempDir,
+    ann: ReplicaId,
+    bob: ReplicaId,
+}
+
+impl Fixture {
+    /// `None` means that there is no `redis-server`, which is a failure with `CI=true`.
+    async fn start() -> Option<Self> {
+        let directory = TempDir::new().unwrap();
+        let socket = directory.path().join("s");
+        let Some(server) = spawn(&socket) else {
+            assert!(std::env::var("CI").is_err(), "redis-server is missing");
+            eprintln!("skipped: redis-server is missing");
+            return None;
+        };
+        while UnixStream::connect(&socket).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+        let config = StoreConfig {
+            address: StoreAddress::Unix(socket),
+            database: 0,
+            user: None,
+            password: None,
+            prefix: "test:".to_owned(),
+            connect_timeout: Duration::from_secs(20),
+            response_timeout: Duration::from_secs(20),
+            rates_when_down: RatesWhenDown::Local,
+        };
+        let store = StoredSessions::new(SharedStore::open(&config, None).await);
+        let replica = |digit: &str| ReplicaId::parse(&digit.repeat(16)).unwrap();
+        let (ann, bob) = (replica("a"), replica("b"));
+        for replica in [&ann, &bob] {
+            store.renew_lease(replica).await.unwrap();
+        }
+        Some(Self { store, server, _directory: directory, ann, bob })
+    }
+
+    async fn create(&self, id: &str, caller: &str, max_sessions: usize) {
+        let session = NewSession {
+            id: id.to_owned(),
+            content: format!("content of {id}"),
+            caller: Digest::of(caller.as_bytes()),
+            replica: self.ann.clone(),
+            known: vec![(ListKind::Tools, Digest::of(b"tools"))],
+            max_sessions,
+            idle: Duration::from_secs(60),
+        };
+        self.store.create(&session).await.unwrap();
+    }
+
+    async fn exists(&self, id: &str) -> bool {
+        self.store.load(id, &self.bob).await.unwrap().is_some()
+    }
+
+    fn takeover(&self, stream: &str, resumes: Option<(&str, u64)>, rival: Rival) -> NotificationTakeover {
+        NotificationTakeover {
+            id: "x".to_owned(),
+            stream: name(stream),
+            replica: self.ann.clone(),
+            resumes: resumes.map(|(stream, after)| (name(stream), after)),
+            rival,
+        }
+    }
+
+    async fn claim(&self, stream: &str, number: u64, told: ToldChange) -> ClaimOutcome {
+        let claim = NotificationClaim {
+            id: "x".to_owned(),
+            stream: name(stream),
+            replica: self.ann.clone(),
+            number,
+            message: Bytes::from(vec![b'\n', 0, 0xff, u8::try_from(number).unwrap()]),
+            told,
+        };
+        self.store.claim(&claim).await.unwrap()
+    }
+
+    fn events(&self, numbers: &[u64], end: StreamEnd) -> NewEvents {
+        NewEvents {
+            id: "x".to_owned(),
+            stream: name("p1"),
+            replica: self.ann.clone(),
+            request: Id::from(7),
+            events: numbers.iter().map(|number| (*number, number.to_string().into())).collect(),
+            end,
+        }
+    }
+}
+
+impl Drop for Fixture {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+fn spawn(socket: &Path) -> Option<Child> {
+    let mut command = Command::new("redis-server");
+    command.args(["--port", "0", "--save", "", "--appendonly", "no", "--unixsocket"]).arg(socket);
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()
+}
+
+/// The next wake-up that isn't [`WakeUp::Everything`], which can come at any time.
+async fn next_wake(wake_ups: &mut WakeUps) -> Option<WakeUp> {
+    loop {
+        let wake_up = wake_ups.next().await;
+        if wake_up != Some(WakeUp::Everything) {
+            return wake_up;
+        }
+    }
+}
+
+fn name(stream: &str) -> StreamName {
+    StreamName(stream.to_owned())
+}
+
+fn resource() -> ResourceUri {
+    ResourceUri::new("test://a").unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_are_stored_changed_and_ended() {
+    let Some(fixture) = Fixture::start().await else { return };
+    let Fixture { store, ann, bob, .. } = &fixture;
+    fixture.create("x", "ann", 10).await;
+    let stored = store.load("x", bob).await.unwrap().unwrap();
+    let expected = StoredSession { content: "content of x".to_owned(), level: None, version: 0 };
+    assert_eq!(stored, expected);
+    let update = SessionUpdate::Level(LogLevel::Error);
+    assert_eq!(store.update("x", &update).await.unwrap(), SessionUpdateOutcome::Done);
+    let stored = store.load("x", ann).await.unwrap().unwrap();
+    assert_eq!((stored.level, stored.version), (Some(LogLevel::Error), 1));
+    let busy = |id: &str| BusySession { id: id.to_owned(), streams: vec![name("p1"), name("p2")] };
+    assert_eq!(store.touch(&[busy("y"), busy("x")]).await.unwrap(), [None, Some(1)]);
+    store.end("x").await.unwrap();
+    assert!(!fixture.exists("x").await);
+    assert_eq!(store.update("x", &update).await.unwrap(), SessionUpdateOutcome::Ended);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_caller_with_the_most_sessions_makes_room() {
+    let Some(fixture) = Fixture::start().await else { return };
+    for id in ["1", "2", "3"] {
+        fixture.create(id, "ann", 3).await;
+        tokio::time::sleep(Duration::from_millis(2)).await; // so that their times differ
+    }
+    assert!(fixture.exists("1").await, "it is used");
+    tokio::time::sleep(Duration::from_millis(2)).await;
+    fixture.create("4", "bob", 3).await;
+    assert!(!fixture.exists("2").await);
+    for id in ["1", "3", "4"] {
+        assert!(fixture.exists(id).await, "{id}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn notifications_are_claimed_by_one_stream() {
+    let Some(fixture) = Fixture::start().await else { return };
+    let Fixture { store, .. } = &fixture;
+    fixture.create("x", "ann", 10).await;
+    let subscribe = |max_count| SessionUpdate::Subscribe { uri: resource(), max_count, max_bytes: 100 };
+    assert_eq!(store.update("x", &subscribe(0)).await.unwrap(), SessionUpdateOutcome::TooMany);
+    assert_eq!(store.update("x", &subscribe(1)).await.unwrap(), SessionUpdateOutcome::Done);
+    let taken = store.take_notifications(&fixture.takeover("g1", None, Rival::Replaced)).await.unwrap();
+    let TakeoverOutcome::Taken(state) = taken else { panic!("{taken:?}") };
+    assert_eq!(state.known, [(ListKind::Tools, Digest::of(b"tools"))]);
+    assert_eq!(state.subscriptions, [(resource(), JournalPosition(0, 0))]);
+    let list = || ToldChange::List(ListKind::Tools, Digest::of(b"more tools"));
+    assert_eq!(fixture.claim("g1", 1, list()).await, ClaimOutcome::Claimed);
+    assert_eq!(fixture.claim("g1", 1, list()).await, ClaimOutcome::Claimed, "it is repeated");
+    let update = ToldChange::Update(resource(), JournalPosition(5, 6));
+    assert_eq!(fixture.claim("g1", 2, update).await, ClaimOutcome::Claimed);
+    let kept = store.take_notifications(&fixture.takeover("g2", None, Rival::Kept)).await.unwrap();
+    assert_eq!(kept, TakeoverOutcome::Refused);
+    let resumed = fixture.takeover("g2", Some(("g1", 0)), Rival::Replaced);
+    let taken = store.take_notifications(&resumed).await.unwrap();
+    let TakeoverOutcome::Taken(state) = taken else { panic!("{taken:?}") };
+    assert_eq!(state.known, [(ListKind::Tools, Digest::of(b"more tools"))]);
+    assert_eq!(state.subscriptions, [(resource(), JournalPosition(5, 6))]);
+    let numbers: Vec<_> = state.events.iter().map(|(number, message)| (*number, message[3])).collect();
+    assert_eq!(numbers, [(1, 1), (2, 2)]);
+    assert_eq!(fixture.claim("g1", 3, list()).await, ClaimOutcome::Lost);
+    store.release_notifications("x", &name("g2")).await.unwrap();
+    let kept = store.take_notifications(&fixture.takeover("g1", None, Rival::Kept)).await.unwrap();
+    assert!(matches!(kept, TakeoverOutcome::Taken(_)), "{kept:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn streams_are_logged_once() {
+    let Some(fixture) = Fixture::start().await else { return };
+    let Fixture { store, ann, bob, .. } = &fixture;
+    fixture.create("x", "ann", 10).await;
+    assert_eq!(store.read("x", &name("p1"), 0, bob).await.unwrap(), None);
+    store.append(&fixture.events(&[], StreamEnd::Open)).await.unwrap();
+    let log = store.read("x", &name("p1"), 0, bob).await.unwrap().unwrap();
+    let expected = StreamLog {
+        replica: ann.clone(),
+        request: Some(Id::from(7)),
+        events: Vec::new(),
+        end: StreamEnd::Open,
+    };
+    assert_eq!(log, expected);
+    let mut wake_ups = store.wake_ups(bob).await.unwrap();
+    store.append(&fixture.events(&[1, 2], StreamEnd::Open)).await.unwrap();
+    assert_eq!(next_wake(&mut wake_ups).await, Some(WakeUp::Stream("x".to_owned(), name("p1"))));
+    store.append(&fixture.events(&[2, 4], StreamEnd::Ended)).await.unwrap();
+    store.append(&fixture.events(&[5], StreamEnd::Ended)).await.unwrap();
+    let log = store.read("x", &name("p1"), 1, bob).await.unwrap().unwrap();
+    assert_eq!(log.events, [(2, "2".into()), (4, "4".into())]);
+    assert_eq!(log.end, StreamEnd::Ended);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mail_and_updates_arrive_with_wake_ups() {
+    let Some(fixture) = Fixture::start().await else { return };
+    let Fixture { store, ann, bob, .. } = &fixture;
+    fixture.create("x", "ann", 10).await;
+    let mut wake_ups = store.wake_ups(ann).await.unwrap();
+    let mail = Mail { session: "x".to_owned(), content: MailContent::Cancel(Id::from(3)) };
+    store.send(MailRecipient::OtherMembers(bob), &mail).await.unwrap();
+    assert_eq!(next_wake(&mut wake_ups).await, Some(WakeUp::Mail));
+    store.send(MailRecipient::Replica(ann), &mail).await.unwrap();
+    assert_eq!(store.take_mail(ann).await.unwrap(), [mail.clone(), mail.clone()]);
+    assert_eq!(store.take_mail(ann).await.unwrap(), []);
+    store.release_lease(bob).await.unwrap();
+    assert!(!store.is_alive(bob).await.unwrap() && store.is_alive(ann).await.unwrap());
+    store.send(MailRecipient::Replica(bob), &mail).await.unwrap();
+    assert_eq!(store.take_mail(bob).await.unwrap(), []);
+    assert_eq!(next_wake(&mut wake_ups).await, Some(WakeUp::Mail));
+    let start = store.updates_after(None).await.unwrap();
+    assert_eq!(start, JournalPart::default());
+    store.report_updates(&[resource()]).await.unwrap();
+    assert_eq!(next_wake(&mut wake_ups).await, Some(WakeUp::Journal));
+    let part = store.updates_after(Some(start.position)).await.unwrap();
+    assert_eq!(part.entries, [(part.position, resource())]);
+    assert_eq!(store.updates_after(Some(part.position)).await.unwrap().entries, []);
+    store.end("x").await.unwrap();
+    assert_eq!(next_wake(&mut wake_ups).await, Some(WakeUp::Session("x".to_owned())));
+}
