@@ -332,7 +332,7 @@ impl AdminRouter {
         let content = move || {
             let (router, head) = (Arc::clone(&router), head.clone());
             async move {
-                router.authenticator.authenticate(&head).await.ok()?;
+                router.authenticator.authenticate(&head, |_| {}).await.ok()?;
                 router.page_content().ok()
             }
         };

@@ -162,6 +162,7 @@ fn read_error(error: StoreError) -> StateError {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
 fn write_error(error: StoreError) -> StateError {
     match error {
         StoreError::Unreachable | StoreError::Connect(_) | StoreError::Tls(_) | StoreError::Loading => {

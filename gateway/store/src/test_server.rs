@@ -1,6 +1,6 @@
 //! A Redis server for tests, on a Unix socket.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ impl TestServer {
     pub(crate) async fn start(options: &[&str]) -> Option<Self> {
         let directory = TempDir::new().unwrap();
         let options: Vec<String> = options.iter().map(|option| (*option).to_owned()).collect();
-        let child = match spawn(directory.path().join("s"), &options) {
+        let child = match spawn(&directory.path().join("s"), &options) {
             Ok(child) => child,
             Err(error) => {
                 assert!(std::env::var("CI").is_err(), "redis-server is missing: {error}");
@@ -59,7 +59,7 @@ impl TestServer {
 
     /// Starts the server again, without its data.
     pub(crate) async fn restart(&mut self) {
-        self.child = spawn(self.socket(), &self.options).unwrap();
+        self.child = spawn(&self.socket(), &self.options).unwrap();
         self.wait().await;
     }
 
@@ -98,11 +98,11 @@ impl Drop for TestServer {
     }
 }
 
-fn spawn(socket: PathBuf, options: &[String]) -> std::io::Result<Child> {
-    let _ = std::fs::remove_file(&socket);
+fn spawn(socket: &Path, options: &[String]) -> std::io::Result<Child> {
+    let _ = std::fs::remove_file(socket);
     Command::new("redis-server")
         .args(["--port", "0", "--save", "", "--appendonly", "no", "--unixsocket"])
-        .arg(&socket)
+        .arg(socket)
         .args(options)
         .current_dir(socket.parent().unwrap())
         .stdout(Stdio::null())

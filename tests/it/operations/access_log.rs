@@ -257,7 +257,10 @@ fn a_name_from_a_token_forges_no_line_and_is_no_label() {
         let log = http.log();
         assert!(log.contains("eve"), "{log}");
         assert!(!log.lines().any(|line| line.trim_start().starts_with("2026-11-29T00:00:00Z")), "{log}");
-        assert!(!log.contains(['\u{1b}', '\u{85}', '\u{202e}', '\u{2028}']) && !log.contains(&token), "{log}");
+        assert!(
+            !log.contains(['\u{1b}', '\u{85}', '\u{202e}', '\u{2028}']) && !log.contains(&token),
+            "{log}"
+        );
         assert!(!log.contains("caller=\"eve\" outcome"), "{log}");
         let metrics = http.admin().get("/metrics").body;
         assert!(metrics.contains("outcome=\"rate_limited\"") && !metrics.contains("eve"), "{metrics}");

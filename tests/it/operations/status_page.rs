@@ -32,7 +32,7 @@ fn shows_calls_used_permissions_and_refusals() {
     assert!(
         http.call("notes_read_text_file", json!({ "path": "/notes/a.txt" })).to_string().contains("hello")
     );
-    http.call("fetch_fetch", json!({ "url": "https://elsewhere.example/a" }));
+    let _ = http.call("fetch_fetch", json!({ "url": "https://elsewhere.example/a" }));
     wait_until("the calls are counted", || page(admin).contains("fetch_fetch"));
     let after = page(admin);
     for part in [

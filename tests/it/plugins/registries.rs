@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::net::TcpListener;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use base64::Engine as _;

@@ -315,7 +315,9 @@ fn gateway_with_salaries() -> (Workspace, Http) {
 #[test]
 fn a_denied_file_is_denied_in_another_unicode_normalization() {
     let (_workspace, http) = gateway_with_salaries();
-    for name in ["Geh%C3%A4lter", "Geha%CC%88lter", "Geh\u{e4}lter", "Geha\u{308}lter", "%FF/../Geha%CC%88lter"] {
+    for name in
+        ["Geh%C3%A4lter", "Geha%CC%88lter", "Geh\u{e4}lter", "Geha\u{308}lter", "%FF/../Geha%CC%88lter"]
+    {
         let params = json!({ "uri": format!("file:///notes/{name}/2027.txt") });
         let (_, body) = stateless(&http, "bob", "resources/read", params);
         assert!(body.contains("\"error\"") && !body.contains("salaries"), "{name}: {body}");

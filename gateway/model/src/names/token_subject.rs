@@ -152,7 +152,8 @@ mod tests {
     #[test]
     fn subjects_that_look_alike_have_different_names() {
         let long = "a".repeat(MAX_SUBJECT_NAME_CHARS);
-        let subjects = ["ann", "ann ", " ann", "ann\u{200b}", "ann\u{202e}", "", "\u{200b}", &long, &format!("{long}b")];
+        let subjects =
+            ["ann", "ann ", " ann", "ann\u{200b}", "ann\u{202e}", "", "\u{200b}", &long, &format!("{long}b")];
         let named = subjects.map(|it| subject("i", it, it).name().to_owned());
         let names: BTreeSet<_> = named.iter().collect();
         assert_eq!(names.len(), subjects.len(), "{named:?}");

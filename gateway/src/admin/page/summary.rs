@@ -32,6 +32,7 @@ pub(super) fn content(page: &PageContent) -> Markup {
         p.identity {
             (badge(tone, word)) " "
             code { (shown(&status.config.file.to_string_lossy())) }
+            " " code title=(status.config.digest) { (status.config.digest.short()) }
             " in use since " (time(status.config.since, page.now))
             @match &status.watch_mode {
                 WatchMode::Events => {}
@@ -136,7 +137,7 @@ fn uptime(seconds: u64) -> String {
 
 fn matters(page: &PageContent) -> Vec<Matter> {
     let status = &page.snapshot.status;
-    let ConfigStatus { file: _, since: _, rejected, needs_restart, pending_keys, stop_grace: _ } =
+    let ConfigStatus { file: _, digest: _, since: _, rejected, needs_restart, pending_keys, stop_grace: _ } =
         &status.config;
     let keys = |keys: &[String]| html! { @for key in keys { code { (shown(key)) } " " } };
     let rejected = rejected.iter().map(|reason| Matter {

@@ -6,6 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use moongate_model::access_history::{GrantUse, LastUse, RefusedAccess};
 use moongate_model::caller::Caller;
+use moongate_model::names::Digest;
 use moongate_protocol::dispatch::CallKind;
 
 use super::*;
@@ -73,6 +74,7 @@ fn content(plugins: Vec<PluginStatus>) -> PageContent {
                 generation: 1,
                 config: ConfigStatus {
                     file: PathBuf::from(HOSTILE),
+                    digest: Digest::of(b"configuration"),
                     since: UNIX_EPOCH,
                     rejected: Some(HOSTILE.to_owned()),
                     needs_restart: vec![HOSTILE.to_owned()],
