@@ -176,7 +176,7 @@ async fn only_the_last_ping_is_answered_later() {
     let (near, mut far) = duplex(64);
     let mut server = WebSocketLines::server(near, 1000, KEEP_ALIVE, CloseReasonSlot::default());
     let pinging = tokio::spawn(async move {
-        for _ in 0..10_000 {
+        for _ in 0..150 {
             far.write_all(&masked(0x89, &[b'x'; 100])).await.unwrap();
         }
         far.write_all(&masked(0x81, b"{}")).await.unwrap();

@@ -40,7 +40,7 @@ async fn requests_without_a_known_caller_make_way() {
     let endpoint = Endpoint::new(server, &config, authenticator, health, config.listen, None, fake.metrics());
     let endpoint = Arc::new(endpoint);
     for (method, path, header, status, is_in_background) in [
-        (Method::GET, "/mcp", ("authorization", "Bearer t"), 406, false),
+        (Method::GET, "/mcp", ("authorization", "Bearer t"), 400, false),
         (Method::GET, "/mcp", ("authorization", "Bearer guess"), 401, true),
         (Method::GET, "/mcp", ("accept", "*/*"), 401, true),
         (Method::GET, "/mcp", ("origin", "https://evil.example"), 403, true),
