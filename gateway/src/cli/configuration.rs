@@ -159,15 +159,18 @@ pub(super) fn config_option(common: &CommonOptions) -> String {
     }
 }
 
+/// The character before and after a command in a hint.
+const QUOTE: char = '`';
+
 /// Adds the option that names the configuration to the commands in hints.
 pub(super) fn complete_commands(problems: &mut [Diagnostic], common: &CommonOptions) {
     let option = config_option(common);
     for hint in problems.iter_mut().filter_map(|problem| problem.hint.as_mut()) {
         for verb in ["fetch", "update", "add"] {
-            let start = format!("`moongate {verb} ");
+            let start = format!("{QUOTE}moongate {verb} ");
             let Some((before, rest)) = hint.split_once(&start) else { continue };
-            let Some((arguments, after)) = rest.split_once('`') else { continue };
-            *hint = format!("{before}{start}{arguments}{option}`{after}");
+            let Some((arguments, after)) = rest.split_once(QUOTE) else { continue };
+            *hint = format!("{before}{start}{arguments}{option}{QUOTE}{after}");
         }
     }
 }

@@ -70,7 +70,8 @@ fn the_help_of_every_command_has_valid_examples() {
     let cli = Cli::command();
     for command in cli.get_subcommands().chain([&cli]) {
         let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-        let examples: Vec<_> = help.lines().filter_map(|line| line.strip_prefix("  moongate ")).collect();
+        let lines = help.lines().filter_map(|line| line.strip_prefix("  moongate "));
+        let examples: Vec<_> = lines.flat_map(|line| line.split(" | moongate ")).collect();
         assert!(!examples.is_empty(), "`{}` has no example", command.get_name());
         for line in examples {
             let read = Cli::try_parse_from(example(line));
