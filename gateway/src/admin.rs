@@ -2,9 +2,9 @@
 //!
 //! The admin listener has its own address and accept loop, so that it still responds while MCP clients use up the other
 //! listener's connections, and during shutdown, when it ends last. Unless it requires a token or client certificates,
-//! it listens on loopback only. It rejects requests from the web pages of other origins. `app` binds it before anything is loaded and opens
-//! it when the gateway serves; until every plugin has been loaded or has failed, it reports that the gateway isn't
-//! ready.
+//! it listens on loopback only. It rejects requests from the web pages of other origins. `app` binds it before anything
+//! is loaded and opens it when the gateway serves; until every plugin has been loaded or has failed, it reports that
+//! the gateway isn't ready.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};

@@ -28,7 +28,7 @@ use item_history::ItemHistory;
 /// The maximum number of remembered calls.
 const MAX_RECENT_CALLS: usize = 40;
 
-/// The maximum number of remembered callers. Beyond it, the one that was seen least recently is forgotten.
+/// The maximum number of remembered callers. Above it, the one that was seen least recently is forgotten.
 const MAX_CALLERS: usize = 100;
 
 /// The longest remembered error message, in characters.

@@ -1,9 +1,9 @@
 //! `interop`: tests with programs that share no code with the gateway.
 //!
 //! Real MCP clients, installed from committed lockfiles, use everything that they support through the built gateway, over
-//! each transport and in each revision. A browser uses the status page. Official servers answer the same calls as our plugins, and the official
-//! conformance suite runs against the gateway. A suite whose language isn't installed is skipped with a warning; with
-//! `CI=true` it fails.
+//! each transport and in each revision. A browser uses the status page. Official servers answer the same calls as our
+//! plugins, and the official conformance suite runs against the gateway. A suite whose language isn't installed is
+//! skipped with a warning; with `CI=true` it fails.
 
 use std::fs;
 use std::path::PathBuf;

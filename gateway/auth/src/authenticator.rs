@@ -87,9 +87,9 @@ pub enum TokenProblem {
     NotYetValid,
     /// It belongs to a key or certificate that only its owner has.
     SenderConstrained,
-    /// Its issuer says that it isn't active, and it was never accepted.
+    /// Its issuer reports that it isn't active, and it was never accepted.
     Inactive,
-    /// Its issuer says that it isn't active any more.
+    /// Its issuer reports that it isn't active any more.
     Revoked,
 }
 

@@ -130,7 +130,7 @@ impl ClaimRules {
         if is_other_kind(answer) {
             return Err(TokenProblem::NotAnAccessToken);
         }
-        // `client_id` is no substitute: a client could be called like a user (RFC 9700, 4.15).
+        // `client_id` is no substitute: a client's id could be that of a user (RFC 9700, 4.15).
         let subject = answer.get("sub").and_then(Value::as_str).ok_or(TokenProblem::NoSubject)?;
         self.check(answer, subject)
     }
@@ -186,7 +186,7 @@ fn is_access_token(claims: &Map<String, Value>) -> bool {
             || (has(&"roles") && ["azp", "appid", "idtyp"].iter().any(has)))
 }
 
-/// Reports whether a token says that it isn't an access token. Keycloak has the kind of token in a claim.
+/// Reports whether a claim marks a token as something other than an access token, as Keycloak does.
 fn is_other_kind(claims: &Map<String, Value>) -> bool {
     claims.get("typ").and_then(Value::as_str).is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer"))
 }

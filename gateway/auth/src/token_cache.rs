@@ -17,7 +17,8 @@ use crate::claims::VerifiedToken;
 /// The time for which a token is kept.
 const MAX_TOKEN_AGE: Duration = Duration::from_secs(60);
 
-/// The time for which a token is kept that its issuer doesn't know: it can be so new that not all of its servers do.
+/// The time for which an inactive token is kept. It is short, because some servers of the issuer might not know a new
+/// token yet.
 const MAX_INACTIVE_AGE: Duration = Duration::from_secs(10);
 
 /// The maximum number of tokens.

@@ -83,7 +83,7 @@ pub struct Config {
     pub unix_socket: Option<UnixSocketConfig>,
     /// The admin listener. `None` means that it is off.
     pub admin: Option<AdminConfig>,
-    /// The store that several gateways share. `None` means that this one stands alone.
+    /// The store that several gateways share. `None` if there is none.
     pub store: Option<StoreConfig>,
     /// The audit log. `None` means that it is off.
     pub audit: Option<AuditConfig>,

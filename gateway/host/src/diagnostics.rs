@@ -1,4 +1,5 @@
-//! Diagnostics of plugins: access records, captured output, the rate of log lines, crash reports, log-once sets and cleaned text.
+//! Diagnostics of plugins: access records, captured output, the rate of log lines, crash reports, log-once sets and
+//! cleaned text.
 
 pub(crate) mod access_record;
 pub(crate) mod crash_report;

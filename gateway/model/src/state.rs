@@ -34,8 +34,8 @@ pub type StateFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StateError>>
 /// Keeps the state of plugins.
 ///
 /// Keys and values are no longer than [`MAX_KEY_BYTES`] and [`MAX_VALUE_BYTES`]. `limit` is the maximum size of the
-/// owner's store, in bytes. A confirmed operation has been made. One that fails with [`StateError::Uncertain`] can have
-/// been made; with any other error, it wasn't.
+/// owner's store, in bytes. A confirmed operation was executed. One that fails with [`StateError::Uncertain`] might
+/// have been executed; with any other error, it wasn't.
 pub trait StateBackend: fmt::Debug + Send + Sync {
     /// Opens the backend, so that its problems are logged before the first operation.
     fn start(&self) {}
@@ -229,7 +229,7 @@ pub enum StateError {
     #[error("the gateway's shared store isn't reachable; nothing was changed; try again later")]
     Unreachable,
     /// The shared store didn't respond.
-    #[error("the gateway's shared store didn't respond; a change can have been made; try again later")]
+    #[error("the gateway's shared store didn't respond; a change might have been made; try again later")]
     Uncertain,
     /// The reason is for the operator only, because it contains paths of this machine.
     #[error("state is unavailable; the gateway's log shows the reason")]

@@ -179,7 +179,7 @@ pub struct ProtocolOptions {
     pub page_size: Option<NonZeroU32>,
     /// The key that seals cursors and states.
     pub sealing_key: SealingKey,
-    /// Remembers used states for all gateways that share the key. `None` means that this one is alone.
+    /// Remembers used states for all gateways that share the key. `None` remembers them in this process.
     pub used_states: Option<Arc<dyn SharedOnce>>,
 }
 

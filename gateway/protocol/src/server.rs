@@ -68,7 +68,7 @@ pub struct ServerOptions {
     pub close_streams_after: Option<std::time::Duration>,
     /// The memory of requests, of responses, and of what waits for clients.
     pub memory: ServerMemory,
-    /// The replica and the store of sessions that several gateways serve together. `None` if this one serves alone.
+    /// The replica and the store of sessions that several gateways serve together. `None` if there are none.
     pub shared: Option<SharedServing>,
 }
 

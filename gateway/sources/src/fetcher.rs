@@ -113,7 +113,7 @@ impl SourceFetcher {
     }
 
     /// Downloads and stores a component that is in the lock file. Returns the signer if it must be signed: the lock file
-    /// isn't believed.
+    /// isn't trusted.
     ///
     /// # Errors
     /// The component can't be downloaded or stored, the server has another one now, or there is no valid signature.
@@ -139,7 +139,7 @@ impl SourceFetcher {
             return Err(SourceError::new(message).with_hint("to accept the new file, run `moongate update`"));
         }
         if bytes.len() as u64 != locked.size {
-            let message = format!("the component has {} bytes, and {} are locked", bytes.len(), locked.size);
+            let message = format!("the component has {} bytes instead of {}", bytes.len(), locked.size);
             return Err(SourceError::new(message).with_hint("run `moongate update`, which locks it again"));
         }
         let signer = self.verify_origin(&bytes, request, locked).await?;

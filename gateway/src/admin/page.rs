@@ -106,7 +106,7 @@ const SECTIONS: [Section; 9] = [
     Section {
         id: "permissions",
         title: "Permissions",
-        note: "What each plugin is granted, and when calls last used it. Remove what nobody uses.",
+        note: "The permissions of each plugin, with their last use. Remove those that no call needs.",
         content: access::permissions,
     },
     Section {
@@ -125,7 +125,7 @@ const SECTIONS: [Section; 9] = [
     Section {
         id: "reloads",
         title: "Reloads",
-        note: "What changed in plugins, tools and permissions, newest first.",
+        note: "Changes to plugins, tools and permissions, newest first.",
         content: reloads::content,
     },
 ];
@@ -167,7 +167,7 @@ pub(super) fn document(content: &PageContent) -> String {
                     }
                 }
                 footer {
-                    "Times are UTC. The same for programs: "
+                    "Times are in UTC. For programs: "
                     a href="status.json" { "status.json" } ", " a href="metrics" { "metrics" } "."
                 }
             }

@@ -175,7 +175,7 @@ pub(super) fn complete_commands(problems: &mut [Diagnostic], common: &CommonOpti
     }
 }
 
-/// Leaves out that plugins aren't locked, for commands that lock them: the fix would be the command itself.
+/// Removes the problems of plugins that aren't locked, for commands that lock them: the hint would name the command.
 pub(super) fn leave_out_unlocked(problems: &mut Vec<Diagnostic>) {
     problems.retain(|problem| !problem.hint.as_ref().is_some_and(|hint| hint.contains("`moongate fetch ")));
 }

@@ -47,8 +47,10 @@ impl Inspect {
 
     pub(super) async fn run(self, common: &CommonOptions) -> CommandResult {
         if let Some(address) = self.which.to_str().filter(|text| text.contains("://")) {
-            let hint =
-                format!("`moongate add {}` shows what it requests, and asks", print::shell_word(address));
+            let hint = format!(
+                "run `moongate add {}`, which shows what it requests and asks for your consent",
+                print::shell_word(address)
+            );
             let message = "only files and plugins of the configuration can be inspected";
             return Err(CommandError::new(ExitKind::Usage).message(message, Some(&hint)));
         }

@@ -32,8 +32,8 @@ Examples:
   moongate state export --state-dir state | moongate state import    from a directory to `[store]`
 
 The state is that of `gateway.toml`: in the shared store if there is `[store]`, otherwise in the directory `state`. An \
-owner is a plugin, such as `plugin:notes`, or a name that plugins share, such as `name:team`; state of callers has their \
-name, such as `plugin:notes/token:ann`.")]
+owner is a plugin, such as `plugin:notes`, or a name that plugins share, such as `name:team`. An owner for one \
+caller ends with its name, such as `plugin:notes/token:ann`.")]
 pub(super) struct StateTool {
     #[command(subcommand)]
     verb: StateVerb,
@@ -88,8 +88,8 @@ struct GetState {
 /// Print all state as lines of JSON
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Each line has `owner`, `key`, and either `value`, if it is text, or `base64`. Calls that change state while it is exported \
-are in the output or not.")]
+Each line has `owner`, `key`, and either `value`, if it is text, or `base64`. Changes \
+during the export can be missing from the output.")]
 struct ExportState {
     /// Only the state of this owner
     #[arg(value_name = "OWNER")]
@@ -98,7 +98,7 @@ struct ExportState {
     place: StatePlace,
 }
 
-/// Set the keys of an export
+/// Set the keys from an export
 #[derive(Debug, Args)]
 #[command(after_help = "Existing keys get the new values; other keys stay. `limits.state` doesn't apply.")]
 struct ImportState {
@@ -109,7 +109,7 @@ struct ImportState {
     place: StatePlace,
 }
 
-/// Remove a key, or everything of an owner
+/// Remove a key, or all keys of an owner
 #[derive(Debug, Args)]
 struct RemoveState {
     /// The owner, such as `plugin:notes`
@@ -332,7 +332,7 @@ impl ImportState {
 }
 
 fn invalid(line: usize, reason: &str) -> CommandError {
-    let hint = "the lines before it are imported; after a fix, import all lines again";
+    let hint = "fix this line and import the file again; the lines before it are already imported";
     CommandError::new(ExitKind::Failure).message(&format!("line {line}: {reason}"), Some(hint))
 }
 

@@ -1,7 +1,8 @@
 //! The connection to the store: operations, reconnecting, and its status.
 //!
-//! All operations share one connection, which answers them in order. If it fails, or doesn't respond in time, it is closed,
-//! and operations fail at once until a new one is open. Nothing is sent twice: a failed operation can have been executed.
+//! All operations share one connection, which answers them in order. If it fails, or doesn't respond in time, it is
+//! closed, and operations fail at once until a new one is open. Nothing is sent twice, because a failed operation might
+//! have been executed.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -38,7 +38,7 @@ pub enum StoreError {
     #[error("the server has no password, but `password` is set")]
     PasswordUnknown,
     /// The user may not run a command.
-    #[error("the user lacks a permission: {0}")]
+    #[error("the user is missing a permission: {0}")]
     NoPermission(Arc<str>),
     /// The server is too old.
     #[error("the server's version is {0}, and version 6.2 or later is required")]
@@ -91,8 +91,8 @@ impl StoreError {
                 "remove `password` from `[store]`, or set one on the server (`requirepass`)"
             }
             Self::NoPermission(_) => {
-                "grant the user the commands of strings, hashes, sorted sets, scripts, pub/sub, SCAN and INFO for the \
-                 keys and channels with the prefix"
+                "grant the user the commands for strings, bitmaps, hashes, lists, sets, sorted sets, streams, keys, \
+                 scripts and Pub/Sub, and SELECT, TIME and INFO, for the keys and channels with the prefix"
             }
             Self::OldServer(_) => "update the server",
             Self::Cluster => "use a server without cluster mode; one with replicas is fine",
@@ -106,7 +106,7 @@ impl StoreError {
         }
     }
 
-    /// True if the operation can have been executed nevertheless.
+    /// True if the operation might have been executed nevertheless.
     #[must_use]
     pub fn is_uncertain(&self) -> bool {
         matches!(self, Self::Lost(_) | Self::Timeout)

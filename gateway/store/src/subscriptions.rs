@@ -1,8 +1,8 @@
 //! Messages between gateways: subscriptions to channels, on a connection of their own that is opened again after a
 //! failure.
 //!
-//! A message can be lost. It only says that something changed; its receiver compares. [`StoreEvent::Connected`] says that
-//! messages can have been lost, so everything must be compared.
+//! A message can be lost. It only means that something changed; its receiver compares. [`StoreEvent::Connected`] means
+//! that messages might have been lost, so everything must be compared.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub struct StoreSubscriber {
 /// An event of a subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreEvent {
-    /// The channels so far are subscribed to, for the first time or again. Earlier messages can have been lost.
+    /// The channels so far are subscribed to, for the first time or again. Earlier messages might have been lost.
     Connected,
     /// A message.
     Message {

@@ -160,7 +160,7 @@ fn addresses_without_a_scheme_and_in_other_commands_have_a_hint() {
     for (words, hint) in [
         (["add", "ghcr.io/acme/time:1.0"], "write `oci://ghcr.io/acme/time:1.0`"),
         (["add", "localhost:5000/time@sha256:0"], "write `oci://localhost:5000/time@sha256:0`"),
-        (["inspect", "oci://ghcr.io/acme/time:1.0"], "`moongate add oci://ghcr.io/acme/time:1.0` shows"),
+        (["inspect", "oci://ghcr.io/acme/time:1.0"], "`moongate add oci://ghcr.io/acme/time:1.0`"),
     ] {
         let output = home.run(&words);
         assert_eq!(output.status.code(), Some(2), "{output:?}");

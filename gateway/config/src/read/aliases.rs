@@ -71,7 +71,7 @@ const ALIASES: [KeyAlias; 10] = [
     KeyAlias {
         names: &["password"],
         tables: &[TOP_LEVEL_KEY, GATEWAY_KEY, HTTP_KEY, AUTH_KEY],
-        hint: "callers have tokens instead: `tokens = [{ name = \"ci\", token = { env = \"MOONGATE_TOKEN\" } }]` in `[http.auth]`",
+        hint: "give callers tokens instead: `tokens = [{ name = \"ci\", token = { env = \"MOONGATE_TOKEN\" } }]` in `[http.auth]`",
         key: None,
     },
     KeyAlias {

@@ -42,7 +42,7 @@ pub static ROOT: &[Key] = &[
     key(
         "store",
         ValueKind::Table(STORE),
-        "The store that several gateways share. Without this table, each gateway stands alone. See \
+        "The store that several gateways share. Without this table, there is none. See \
          [scaling.md](scaling.md).",
     ),
     key(

@@ -42,7 +42,7 @@ pub(super) static STORE: &[Key] = &[
         "rates_when_down",
         ValueKind::OneOf(&["local", "refuse"]),
         "\"local\"",
-        "What happens to calls with a rate while the store is unreachable. `local`: each gateway counts them by itself. \
+        "The effect on calls with a rate while the store is unreachable. `local`: each gateway counts them by itself. \
          `refuse`: they are refused, and clients can retry.",
     ),
 ];

@@ -194,7 +194,7 @@ fn event_stream(events: SharedEvents, lifetime: StreamLifetime) -> EventStream {
     EventStream::new(stream::unfold(events, next), lifetime)
 }
 
-/// The store can't be asked. The client can send its message again.
+/// The store isn't available. The client can send its message again.
 fn store_unavailable(error: &SharedStoreError) -> ProtocolError {
     tracing::debug!(%error, "request in a shared session refused");
     ProtocolError::temporary("store_unavailable", "sessions aren't available at the moment; try again later")

@@ -83,7 +83,7 @@ impl SessionStore {
         Ok(session)
     }
 
-    /// The session with this id, whoever owns it.
+    /// The session with this id, regardless of its owner.
     pub(super) fn get(&self, id: &str) -> Option<Arc<Session>> {
         self.lock().get(id)
     }

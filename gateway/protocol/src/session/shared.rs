@@ -58,7 +58,7 @@ pub struct SharedStoreError(pub String);
 
 /// Sessions, in a store that several gateways share.
 ///
-/// Each operation takes effect as a whole or not at all. An operation that fails may have taken effect.
+/// Each operation takes effect as a whole or not at all. An operation that fails might have taken effect.
 pub trait SharedSessionStore: fmt::Debug + Send + Sync {
     /// Stores a new session. If there are too many, the session of the caller with the most sessions that is the
     /// longest without activity is ended.

@@ -68,7 +68,7 @@ pub(super) fn items(page: &PageContent) -> Markup {
 pub(super) fn callers(page: &PageContent) -> Markup {
     let callers = &page.snapshot.calls.callers;
     if callers.is_empty() {
-        return nothing("Nobody has called yet.");
+        return nothing("No callers yet.");
     }
     let rows: Vec<_> = callers
         .iter()
@@ -104,6 +104,6 @@ pub(super) fn recent(page: &PageContent) -> Markup {
             ]
         })
         .collect();
-    let columns = [text("Time"), text("Called"), text("Caller"), text("Outcome"), number("Took")];
+    let columns = [text("Time"), text("Called"), text("Caller"), text("Outcome"), number("Duration")];
     table("calls", columns, &rows)
 }

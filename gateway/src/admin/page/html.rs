@@ -159,7 +159,7 @@ pub(super) fn sum<'m>(hours: impl Iterator<Item = &'m Vec<MinuteCounts>>) -> Vec
 pub(super) fn reload_form(label: &str) -> Markup {
     html! {
         form.reload method="post" action="reload" {
-            button type="submit" title="Read gateway.toml and all plugins again, and apply what waits" { (label) }
+            button type="submit" title="Read gateway.toml and all plugins again, and apply pending changes" { (label) }
         }
     }
 }

@@ -32,6 +32,6 @@ pub(super) fn content(page: &PageContent) -> Markup {
             ]
         })
         .collect();
-    let columns = [text("Time"), text("Of"), text("Result"), text("Changes"), number("Took")];
+    let columns = [text("Time"), text("Reloaded"), text("Result"), text("Changes"), number("Duration")];
     table("reloads", columns, &rows)
 }

@@ -13,7 +13,7 @@ let isReloading = false;
 function replace(section, content) {
   const selection = document.getSelection();
   if (selection && !selection.isCollapsed && section.contains(selection.anchorNode)) {
-    return; // somebody is copying from it
+    return; // the user is copying from it
   }
   const open = new Map([...section.querySelectorAll("details")].map((details) => [details.id, details.open]));
   const focused = section.contains(document.activeElement) ? position(section, document.activeElement) : null;
@@ -46,7 +46,7 @@ function connect() {
   events.onerror = () => {
     if (!isLost) {
       isLost = true;
-      show(["The connection to the gateway is lost. Trying again."]);
+      show(["The connection to the gateway was lost. Reconnecting…"]);
     }
     if (events?.readyState === EventSource.CLOSED) {
       disconnect();
@@ -108,6 +108,6 @@ document.addEventListener("submit", async (event) => {
   }
 });
 
-// Nobody looks at a hidden page.
+// A hidden page needs no updates.
 document.addEventListener("visibilitychange", () => (document.hidden ? disconnect() : connect()));
 connect();

@@ -105,7 +105,7 @@ fn figures(page: &PageContent) -> Markup {
             div {
                 dt { "Errors" }
                 dd class=[(errors > 0).then_some("bad")] { (count(errors)) }
-                dd.more { @if calls > 0 { (format!("{:.1} %", errors as f64 * 100.0 / calls as f64)) } @else { "of no calls" } }
+                dd.more { @if calls > 0 { (format!("{:.1} %", errors as f64 * 100.0 / calls as f64)) } @else { "no calls" } }
             }
             div {
                 dt { "Running now" }

@@ -135,8 +135,8 @@ impl Endpoint {
         response
     }
 
-    /// Continues on the background pool: peers without a known caller, whose requests count for nobody, mustn't delay
-    /// callers. The connection returns with its next authenticated request.
+    /// Continues on the background pool: peers without a known caller, whose requests count for no caller, mustn't
+    /// delay callers. The connection returns with its next authenticated request.
     async fn make_way(&self, head: &request::Parts) {
         let peer = Caller::from_address(self.address(head));
         move_to_background(WorkOwner { plugin: None, caller: Some(&peer) }).await;

@@ -79,7 +79,7 @@ impl SessionContent {
     }
 }
 
-/// Identifies a principal in the store, which isn't told its name.
+/// Identifies a principal in the store, without its name.
 pub(super) fn principal_digest(principal: &Principal) -> Digest {
     let text = match principal {
         Principal::Local => "local".to_owned(),

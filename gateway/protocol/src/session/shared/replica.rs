@@ -69,7 +69,7 @@ pub(crate) enum NoSession {
     Foreign,
     /// There is no room for a copy of it.
     NoRoom(SessionError),
-    /// The store can't be asked.
+    /// The store isn't available.
     Store(SharedStoreError),
 }
 

@@ -35,7 +35,7 @@ const RETRY_DELAY: Duration = Duration::from_millis(500);
 /// The interval between reads of a stream that another replica writes, in case a wake-up is lost.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The time after which a replica without a lease is lost. After an outage of the store, all of them lack one.
+/// The time after which a replica without a lease is lost. After an outage of the store, none has one.
 const LOST_AFTER: Duration = Duration::from_secs(6);
 
 /// The time for which the log of a stream can be missing: another replica has just opened it.
@@ -49,7 +49,7 @@ pub(crate) type SharedEvents = mpsc::Receiver<SseEvent>;
 pub(crate) enum SharedStreamError {
     /// It can't be resumed.
     Resume(ResumeError),
-    /// Its session has ended, or the store can't be asked.
+    /// Its session has ended, or the store isn't available.
     NoSession(NoSession),
 }
 
