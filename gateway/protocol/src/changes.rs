@@ -34,7 +34,7 @@ pub enum ChangeEvent {
 pub struct ChangeListener {
     catalog: watch::Receiver<Arc<Catalog>>,
     /// The caller, with the facts of its latest token. What it sees decides what it is notified of.
-    viewer: watch::Sender<Principal>,
+    viewer: Arc<watch::Sender<Principal>>,
     /// The digests that the client knows, for the kinds that it asked for.
     known: Mutex<BTreeMap<ListKind, Digest>>,
     mailbox: Mailbox,
@@ -51,8 +51,18 @@ impl ChangeListener {
     ) -> Self {
         let now = catalog.borrow().visible_to(&viewer);
         let known = kinds.into_iter().map(|kind| (kind, now.digest(kind))).collect();
-        let viewer = watch::Sender::new(viewer);
+        let viewer = Arc::new(watch::Sender::new(viewer));
         Self { catalog, viewer, known: Mutex::new(known), mailbox: Mailbox::new(updates) }
+    }
+
+    /// A listener of the same client, which knows no lists and has no subscriptions.
+    pub(crate) fn another(&self) -> Self {
+        Self {
+            catalog: self.catalog.clone(),
+            viewer: Arc::clone(&self.viewer),
+            known: Mutex::default(),
+            mailbox: self.mailbox.another(),
+        }
     }
 
     /// Notes the facts of the caller's latest token. If they change what it sees, it is notified.

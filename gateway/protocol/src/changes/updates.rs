@@ -131,6 +131,11 @@ impl Mailbox {
         Self { updates: Arc::clone(updates), number, pending: Arc::default() }
     }
 
+    /// An empty mailbox for the same updates.
+    pub(super) fn another(&self) -> Self {
+        Self::new(&self.updates)
+    }
+
     pub(super) fn subscribe(&self, caller: &Caller, uri: &ResourceUri) -> Result<(), SubscriptionLimitError> {
         let mut index = self.updates.lock();
         let mut state = self.pending.lock();

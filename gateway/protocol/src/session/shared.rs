@@ -42,6 +42,12 @@ pub const STREAM_LOG_TTL: Duration = Duration::from_secs(5 * 60);
 /// The number of events to which the log of a stream may be cut. A replica keeps fewer of a stream whose client reads.
 pub const MAX_LOGGED_EVENTS: usize = 512;
 
+/// The size of the logs of a session's streams, in bytes, above which those that have ended are dropped, oldest first.
+pub const MAX_LOGGED_BYTES: usize = 1 << 20;
+
+/// The number of a session's streams with logs above which those that have ended are dropped, oldest first.
+pub const MAX_LOGGED_STREAMS: usize = 32;
+
 /// The number of entries to which the journal of resource updates may be cut.
 pub const MAX_JOURNAL_ENTRIES: usize = 10_000;
 
@@ -80,7 +86,8 @@ pub trait SharedSessionStore: fmt::Debug + Send + Sync {
     /// Ends a session and wakes its members.
     fn end<'a>(&'a self, id: &'a str) -> StoreOperation<'a, ()>;
 
-    /// Puts mail into the inbox of each recipient and wakes them. Mail to a replica that isn't alive is discarded.
+    /// Puts mail into the inbox of each recipient and wakes them. Mail to a replica that isn't alive, isn't a member of the
+    /// session or has a full inbox is discarded.
     fn send<'a>(&'a self, recipient: MailRecipient<'a>, mail: &'a Mail) -> StoreOperation<'a, ()>;
 
     /// Takes the mail out of a replica's inbox, in the order of arrival.
@@ -108,7 +115,8 @@ pub trait SharedSessionStore: fmt::Debug + Send + Sync {
     /// Lets another stream have the session's notifications, if this one has them.
     fn release_notifications<'a>(&'a self, id: &'a str, stream: &'a StreamName) -> StoreOperation<'a, ()>;
 
-    /// Adds events to the log of a stream and wakes its watcher. Events that the log has already are skipped.
+    /// Adds events to the log of a stream and wakes its watcher. Events that the log has already are skipped. Above
+    /// [`MAX_LOGGED_BYTES`] or [`MAX_LOGGED_STREAMS`], the logs of streams that have ended are dropped.
     fn append<'a>(&'a self, events: &'a NewEvents) -> StoreOperation<'a, ()>;
 
     /// Reads the log of a stream after an event, and makes `watcher` the replica that new events wake.

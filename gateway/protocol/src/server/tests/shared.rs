@@ -382,6 +382,23 @@ async fn notifications_follow_the_newest_stream() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_second_stream_on_the_same_replica_loses_nothing() {
+    let replicas = Replicas::start();
+    let client = replicas.session().await;
+    let a = &replicas.servers[0];
+    let mut older = client.listen(a, None).await;
+    next(&mut older).await.unwrap();
+    let mut newer = client.listen(a, None).await;
+    next(&mut newer).await.unwrap();
+    for lists in ["two", "three", "four"] {
+        replicas.change_lists(lists);
+        let (_, changed) = next(&mut newer).await.unwrap();
+        assert_eq!(changed["method"], "notifications/tools/list_changed", "{lists}");
+        assert!(is_silent(&mut older).await, "{lists}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_claimed_notification_is_delivered_on_another_replica() {
     let replicas = Replicas::start();
     let client = replicas.session().await;

@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use crate::changes::ChangeEvent;
+use crate::changes::{ChangeEvent, ChangeListener};
 use crate::json::Json;
 use crate::jsonrpc::{self, ErrorObject, INTERNAL_ERROR, Id, MissingId};
 use crate::mcp::{Feature, session_notification};
@@ -91,6 +91,7 @@ impl SharedSessions {
         let stream = NotificationStreamTask {
             shared: Arc::clone(self),
             session: Arc::clone(session),
+            listener: session.listener.another(),
             takeover: NotificationTakeover { resumes: None, rival: Rival::Kept, ..takeover },
             id: start,
             versions,
@@ -178,6 +179,8 @@ async fn closed(session: &Session, closes_at: Option<Instant>, out: &mpsc::Sende
 struct NotificationStreamTask {
     shared: Arc<SharedSessions>,
     session: Arc<Session>,
+    /// A listener of its own: the stored state says what the client knows, and an older stream here must take nothing.
+    listener: ChangeListener,
     takeover: NotificationTakeover,
     /// The id of the last event.
     id: EventId,
@@ -212,11 +215,7 @@ impl NotificationStreamTask {
         }
         loop {
             let told = self.tell(state).await;
-            self.session
-                .listener
-                .subscriptions()
-                .iter()
-                .for_each(|uri| self.session.listener.unsubscribe(uri));
+            self.listener.subscriptions().iter().for_each(|uri| self.listener.unsubscribe(uri));
             match told {
                 ToldOutcome::Ended => return,
                 ToldOutcome::Lost => {}
@@ -234,8 +233,7 @@ impl NotificationStreamTask {
 
     /// Tells the client of changes while this stream has the notifications.
     async fn tell(&mut self, mut state: NotificationState) -> ToldOutcome {
-        let session = Arc::clone(&self.session);
-        session.listener.set_known(state.known.iter().copied());
+        self.listener.set_known(state.known.iter().copied());
         loop {
             let mut subscribed = self.subscribe(&state).await;
             while subscribed.is_err() {
@@ -246,7 +244,7 @@ impl NotificationStreamTask {
                 tokio::select! {
                     biased;
                     () = next_version(&mut self.versions) => break,
-                    change = session.listener.next() => match self.claim(change).await {
+                    change = self.listener.next() => match self.claim(change).await {
                         Ok(()) => {}
                         Err(outcome) => return outcome,
                     },
@@ -265,7 +263,7 @@ impl NotificationStreamTask {
 
     /// Makes the subscriptions here those of the session. Updates since a new one are pending.
     async fn subscribe(&self, state: &NotificationState) -> Result<(), SharedStoreError> {
-        let listener = &self.session.listener;
+        let listener = &self.listener;
         let here = listener.subscriptions();
         let is_stored = |uri: &_| state.subscriptions.iter().any(|(stored, _)| stored == uri);
         here.iter().filter(|uri| !is_stored(uri)).for_each(|uri| listener.unsubscribe(uri));
@@ -291,7 +289,7 @@ impl NotificationStreamTask {
     async fn claim(&mut self, change: ChangeEvent) -> Result<(), ToldOutcome> {
         let message: Bytes = session_notification(&change).into();
         let told = match change {
-            ChangeEvent::ListChanged(kind) => match self.session.listener.known(kind) {
+            ChangeEvent::ListChanged(kind) => match self.listener.known(kind) {
                 Some(digest) => ToldChange::List(kind, digest),
                 None => return Ok(()),
             },
