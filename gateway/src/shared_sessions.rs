@@ -14,10 +14,11 @@ use moongate_protocol::catalog::ListKind;
 use moongate_protocol::jsonrpc::Id;
 use moongate_protocol::session::shared::{
     BusySession, ClaimOutcome, JournalPart, JournalPosition, KnownLists, MAX_JOURNAL_ENTRIES,
-    MAX_LOGGED_EVENTS, Mail, MailRecipient, NewEvents, NewSession, NotificationClaim, NotificationState,
-    NotificationTakeover, REPLICA_LEASE, ReplicaId, Rival, STREAM_LOG_TTL, SessionUpdate,
-    SessionUpdateOutcome, SharedSessionStore, SharedStoreError, StoreOperation, StoredSession, StreamEnd,
-    StreamLog, StreamName, TakeoverOutcome, ToldChange, WakeUp, WakeUps,
+    MAX_LOGGED_BYTES, MAX_LOGGED_EVENTS, MAX_LOGGED_STREAMS, Mail, MailRecipient, NewEvents, NewSession,
+    NotificationClaim, NotificationState, NotificationTakeover, REPLICA_LEASE, ReplicaId, Rival,
+    STREAM_LOG_TTL, SessionUpdate, SessionUpdateOutcome, SharedSessionStore, SharedStoreError,
+    StoreOperation, StoredSession, StreamEnd, StreamLog, StreamName, TakeoverOutcome, ToldChange, WakeUp,
+    WakeUps,
 };
 use moongate_store::{
     Cmd, FromRedisValue, SharedStore, StoreError, StoreEvent, StoreSubscriber, StoreUse, cmd,
@@ -31,6 +32,9 @@ use scripts::{ScriptCall, SessionScript};
 
 /// The time for which mail is kept for a replica that doesn't read it.
 const MAIL_TTL: Duration = Duration::from_secs(60);
+
+/// The number of messages in a replica's inbox above which more are discarded.
+const MAX_INBOX_MAIL: usize = 64;
 
 /// The time within which a subscription to wake-ups must be open.
 const SUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -164,8 +168,9 @@ impl SharedSessionStore for StoredSessions {
             call.arg(mail.to_text()).arg(millis(MAIL_TTL));
             match recipient {
                 MailRecipient::Replica(replica) => call.arg("replica").arg(replica.as_str()),
-                MailRecipient::OtherMembers(own) => call.arg("members").arg(own.as_str()).arg(&mail.session),
+                MailRecipient::OtherMembers(own) => call.arg("members").arg(own.as_str()),
             };
+            call.arg(&mail.session).arg(MAX_INBOX_MAIL.to_string());
             self.run(call).await
         })
     }
@@ -272,6 +277,7 @@ impl SharedSessionStore for StoredSessions {
                 StreamEnd::Ended => "ended",
             });
             call.arg(millis(STREAM_LOG_TTL)).arg(MAX_LOGGED_EVENTS.to_string());
+            call.arg(MAX_LOGGED_BYTES.to_string()).arg(MAX_LOGGED_STREAMS.to_string());
             for (number, message) in events {
                 call.arg(number.to_string()).arg(&message[..]);
             }

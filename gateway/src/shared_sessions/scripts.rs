@@ -107,7 +107,7 @@ local function extend(id)
   if not idle or not caller then
     return false
   end
-  for _, name in ipairs({'record', 'members', 'subscriptions'}) do
+  for _, name in ipairs({'record', 'members', 'subscriptions', 'streams', 'sizes'}) do
     redis.call('PEXPIRE', part(id, name), idle)
   end
   redis.call('ZADD', prefix .. 'index', now + idle, id .. ' ' .. caller)
@@ -127,9 +127,26 @@ end
 local function remove(id)
   local caller = redis.call('HGET', part(id, 'record'), 'caller')
   wake_members(id)
-  redis.call('DEL', part(id, 'record'), part(id, 'members'), part(id, 'subscriptions'))
+  for _, name in ipairs({'record', 'members', 'subscriptions', 'streams', 'sizes'}) do
+    redis.call('DEL', part(id, name))
+  end
   if caller then
     forget(id, caller)
+  end
+end
+
+local function drop_streams(id, newest, total, most_bytes, most_streams)
+  local sizes, streams = part(id, 'sizes'), part(id, 'streams')
+  for _, old in ipairs(redis.call('LRANGE', streams, 0, -1)) do
+    local facts = part(id, 'stream:' .. old)
+    local is_gone = redis.call('EXISTS', facts) == 0
+    local is_excess = total > tonumber(most_bytes) or redis.call('LLEN', streams) > tonumber(most_streams)
+    if old ~= newest and (is_gone or (is_excess and redis.call('HEXISTS', facts, 'ended') == 1)) then
+      total = redis.call('HINCRBY', sizes, 'total', -tonumber(redis.call('HGET', sizes, old) or '0'))
+      redis.call('HDEL', sizes, old)
+      redis.call('LREM', streams, 1, old)
+      redis.call('DEL', facts, part(id, 'log:' .. old))
+    end
   end
 end
 
@@ -252,9 +269,12 @@ local replicas = {ARGV[5]}
 if recipient == 'members' then
   replicas = redis.call('SMEMBERS', part(ARGV[6], 'members'))
 end
+local members = part(ARGV[6], 'members')
 for _, replica in ipairs(replicas) do
-  if is_alive(replica) and not (recipient == 'members' and replica == ARGV[5]) then
-    local inbox = prefix .. 'inbox:' .. replica
+  local inbox = prefix .. 'inbox:' .. replica
+  local is_recipient = redis.call('SISMEMBER', members, replica) == 1 and is_alive(replica)
+  local is_sender = recipient == 'members' and replica == ARGV[5]
+  if is_recipient and not is_sender and redis.call('LLEN', inbox) < tonumber(ARGV[7]) then
     redis.call('RPUSH', inbox, mail)
     redis.call('PEXPIRE', inbox, ttl)
     wake(replica, 'mail')
@@ -323,14 +343,25 @@ if not exists(id) then
   return
 end
 local stream, replica, request, open, ttl, most = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+local most_bytes, most_streams = ARGV[9], ARGV[10]
 local facts = part(id, 'stream:' .. stream)
 if redis.call('HEXISTS', facts, 'ended') == 1 then
   return
 end
-redis.call('HSETNX', facts, 'replica', replica)
+if redis.call('HSETNX', facts, 'replica', replica) == 1 then
+  redis.call('RPUSH', part(id, 'streams'), stream)
+end
 redis.call('HSETNX', facts, 'request', request)
-for i = 9, #ARGV, 2 do
+local added = 0
+for i = 11, #ARGV, 2 do
   add_event(id, stream, ARGV[i], ARGV[i + 1], most, ttl)
+  added = added + #ARGV[i + 1]
+end
+redis.call('HINCRBY', part(id, 'sizes'), stream, added)
+local total = redis.call('HINCRBY', part(id, 'sizes'), 'total', added)
+drop_streams(id, stream, total, most_bytes, most_streams)
+for _, name in ipairs({'sizes', 'streams'}) do
+  redis.call('PEXPIRE', part(id, name), redis.call('HGET', part(id, 'record'), 'idle'))
 end
 if open == 'ended' then
   redis.call('HSET', facts, 'ended', 1)

@@ -253,3 +253,45 @@ async fn mail_and_updates_arrive_with_wake_ups() {
     store.end("x").await.unwrap();
     assert_eq!(next_wake(&mut wake_ups).await, Some(WakeUp::Session("x".to_owned())));
 }
+
+#[tokio::test]
+async fn logs_of_ended_streams_have_a_limit() {
+    let Some(fixture) = Fixture::start().await else { return };
+    let (store, ann) = (&fixture.store, &fixture.ann);
+    fixture.create("x", "one", 10).await;
+    let logged = async |count: usize, bytes: usize| {
+        for number in 0..count {
+            let stream = name(&format!("p{number}"));
+            let events = vec![(1, Bytes::from(vec![b'a'; bytes]))];
+            let end = if number == 0 { StreamEnd::Open } else { StreamEnd::Ended };
+            store.append(&NewEvents { stream, events, ..fixture.events(&[], end) }).await.unwrap();
+        }
+        let mut kept = Vec::new();
+        for number in 0..count {
+            let log = store.read("x", &name(&format!("p{number}")), 0, ann).await.unwrap();
+            kept.extend(log.map(|_| number));
+        }
+        kept
+    };
+    let kept = logged(40, 100_000).await;
+    assert!(kept.len() * 100_000 <= MAX_LOGGED_BYTES, "{kept:?}");
+    assert!(kept.contains(&0) && kept.contains(&39), "the open one and the newest: {kept:?}");
+    store.end("x").await.unwrap();
+    fixture.create("x", "one", 10).await;
+    let kept = logged(60, 1).await;
+    assert!(kept.len() <= MAX_LOGGED_STREAMS && kept.contains(&0) && kept.contains(&59), "{kept:?}");
+}
+
+#[tokio::test]
+async fn an_inbox_has_a_limit_and_takes_mail_about_own_sessions_only() {
+    let Some(fixture) = Fixture::start().await else { return };
+    let (store, ann, bob) = (&fixture.store, &fixture.ann, &fixture.bob);
+    fixture.create("x", "one", 10).await;
+    let mail = Mail { session: "x".to_owned(), content: MailContent::Cancel(Id::from(3)) };
+    store.send(MailRecipient::Replica(bob), &mail).await.unwrap();
+    assert_eq!(store.take_mail(bob).await.unwrap(), [], "it has no copy of the session");
+    for _ in 0..2 * MAX_INBOX_MAIL {
+        store.send(MailRecipient::Replica(ann), &mail).await.unwrap();
+    }
+    assert_eq!(store.take_mail(ann).await.unwrap().len(), MAX_INBOX_MAIL);
+}
