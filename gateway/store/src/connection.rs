@@ -23,7 +23,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::dial::Dialer;
-use crate::error::{StoreError, message};
+use crate::error::StoreError;
 use crate::handshake::{ServerFacts, check_server, log_in, set_marker};
 
 /// The time after a failed attempt until the next one.
@@ -310,7 +310,8 @@ impl StoreLink {
         let error = match run(&connection).await {
             Ok(value) => match from_redis_value(value) {
                 Ok(value) => return Ok(value),
-                Err(error) => StoreError::Server(message(&error.to_string())),
+                // The error quotes the reply, which can contain a plugin's state.
+                Err(_) => StoreError::Server("the server's reply has an unexpected type".into()),
             },
             Err(error) => StoreError::from(error),
         };

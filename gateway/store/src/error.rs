@@ -177,6 +177,10 @@ impl StoreError {
             Self::PasswordRefused
         } else if detail.contains("without any password configured") {
             Self::PasswordUnknown
+        } else if detail.contains("user executing the script can't")
+            || detail.contains("ACL failure in script")
+        {
+            Self::NoPermission(detail.into())
         } else if has_code("OOM") {
             Self::OutOfMemory
         } else if has_code("MISCONF") || has_code("NOREPLICAS") {
