@@ -112,9 +112,12 @@ impl ComponentStore {
     }
 }
 
-/// Keeps root from creating files that the gateway's user can't use, in the directory of that user.
+/// Keeps root from creating a store that the gateway's user can't use, in the directory of that user.
 fn refuse_foreign_place(directory: &Path) -> Result<(), SourceError> {
     const ROOT: u32 = 0;
+    if directory.exists() {
+        return Ok(());
+    }
     let existing = directory.ancestors().find_map(|place| Some((place, fs::symlink_metadata(place).ok()?)));
     let foreign = existing.filter(|(_, found)| geteuid().is_root() && found.uid() != ROOT);
     let Some((place, found)) = foreign else { return Ok(()) };

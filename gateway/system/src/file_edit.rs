@@ -3,12 +3,14 @@
 //! The file's directory is locked during an edit, so that edits in other processes wait. Another program can still write
 //! the file; this is noticed if it happens after [`FileEdit::read`]. Owner, group and permissions are kept.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File, Metadata, TryLockError};
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::Access;
 
@@ -17,6 +19,12 @@ const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The maximum number of symlinks that lead to a file, as in Linux.
 const MAX_LINKS: usize = 40;
+
+/// The maximum time for which another edit in the directory is waited for: a stopped command can hold the lock.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The time between two attempts.
+const LOCK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// An edit of a file. Its directory is locked until this is dropped.
 #[derive(Debug)]
@@ -32,11 +40,11 @@ impl FileEdit {
     /// directory if it is missing, and waits while other edits in the directory take place.
     ///
     /// # Errors
-    /// The directory can't be created or opened.
+    /// The directory can't be created or opened, or another edit takes longer than 10 seconds.
     pub fn start(path: &Path) -> io::Result<Self> {
         let target = resolved(path)?;
         let guard = File::open(directory_of(&target))?;
-        let _ = guard.lock(); // some file systems have no locks
+        wait_for_lock(&guard, &target)?;
         Ok(Self { target, guard: Arc::new(guard), before: None })
     }
 
@@ -174,6 +182,20 @@ fn keep_owner(file: &File, like: &Metadata) -> io::Result<()> {
     }
     fchown(file, user, group)
         .map_err(|error| io::Error::new(error.kind(), format!("can't keep its owner and group: {error}")))
+}
+
+/// Waits for the other edits in the directory. File systems without locks have none.
+fn wait_for_lock(guard: &File, target: &Path) -> io::Result<()> {
+    let deadline = Instant::now() + LOCK_TIMEOUT;
+    while let Err(TryLockError::WouldBlock) = guard.try_lock() {
+        if Instant::now() >= deadline {
+            let directory = directory_of(target).display();
+            let message = format!("another command has been editing a file in `{directory}` for too long");
+            return Err(io::Error::new(io::ErrorKind::WouldBlock, message));
+        }
+        thread::sleep(LOCK_INTERVAL);
+    }
+    Ok(())
 }
 
 /// The path without symlinks. The file doesn't have to exist; its directory is created.
