@@ -28,8 +28,9 @@ impl RequestOrigin {
         let origin = headers.get(ORIGIN).map(|origin| is_own_origin(scheme, headers, origin));
         let site = field(headers, "sec-fetch-site");
         match (origin, site) {
+            // Pages can't set the header, and behind a proxy with TLS the origin has another scheme.
+            (_, Some("same-origin")) | (Some(true), None) => Self::OwnPage,
             (Some(false), _) => Self::OtherPage,
-            (Some(true), None | Some("same-origin")) | (None, Some("same-origin")) => Self::OwnPage,
             (None, None | Some("none")) => Self::Program,
             (None, Some(_)) if is_navigation(head) => Self::Link,
             (Some(true) | None, Some(_)) => Self::OtherPage,
