@@ -67,9 +67,12 @@ impl AccessRecord {
     pub(crate) fn refused(&self, wanted: String, fix: impl FnOnce() -> Option<String>) {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         let earlier = refused.iter().position(|earlier| earlier.wanted == wanted);
-        let count = earlier.and_then(|at| refused.remove(at)).map_or(0, |earlier| earlier.count);
+        let (count, fix) = match earlier.and_then(|at| refused.remove(at)) {
+            Some(earlier) => (earlier.count, earlier.fix),
+            None => (0, fix()),
+        };
         refused.truncate(MAX_REFUSED - 1);
-        refused.push_front(RefusedAccess { wanted, fix: fix(), count: count + 1, at: SystemTime::now() });
+        refused.push_front(RefusedAccess { wanted, fix, count: count + 1, at: SystemTime::now() });
     }
 
     /// A call reached a limit and continued.
