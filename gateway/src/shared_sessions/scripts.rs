@@ -127,6 +127,9 @@ end
 local function remove(id)
   local caller = redis.call('HGET', part(id, 'record'), 'caller')
   wake_members(id)
+  for _, stream in ipairs(redis.call('LRANGE', part(id, 'streams'), 0, -1)) do
+    redis.call('DEL', part(id, 'stream:' .. stream), part(id, 'log:' .. stream))
+  end
   for _, name in ipairs({'record', 'members', 'subscriptions', 'streams', 'sizes'}) do
     redis.call('DEL', part(id, name))
   end

@@ -68,7 +68,7 @@ impl AccessRecord {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         let earlier = refused.iter().position(|earlier| earlier.wanted == wanted);
         let (count, fix) = match earlier.and_then(|at| refused.remove(at)) {
-            Some(earlier) => (earlier.count, earlier.fix),
+            Some(earlier) => (earlier.count, earlier.fix.or_else(fix)),
             None => (0, fix()),
         };
         refused.truncate(MAX_REFUSED - 1);
