@@ -18,6 +18,10 @@ pub(crate) const LEEWAY: Duration = Duration::from_secs(60);
 /// The longest subject, in bytes. OpenID Connect allows 255 ASCII characters.
 const MAX_SUBJECT_BYTES: usize = 255;
 
+/// The start of the subject of an opaque token that belongs to a client and no user. A client's id alone could be the
+/// subject of a user (RFC 9700, section 4.15).
+const CLIENT_PREFIX: &str = "client:";
+
 /// The claims that only ID tokens have (OpenID Connect Core, 2 and 3.3.2.11).
 const ID_TOKEN_CLAIMS: [&str; 3] = ["nonce", "at_hash", "c_hash"];
 
@@ -130,9 +134,13 @@ impl ClaimRules {
         if is_other_kind(answer) {
             return Err(TokenProblem::NotAnAccessToken);
         }
-        // `client_id` is no substitute: a client's id could be that of a user (RFC 9700, 4.15).
-        let subject = answer.get("sub").and_then(Value::as_str).ok_or(TokenProblem::NoSubject)?;
-        self.check(answer, subject)
+        let text = |name: &str| answer.get(name).and_then(Value::as_str);
+        match (text("sub"), text("client_id")) {
+            (Some(subject), _) if subject.starts_with(CLIENT_PREFIX) => Err(TokenProblem::NoSubject),
+            (Some(subject), _) => self.check(answer, subject),
+            (None, Some(client)) => self.check(answer, &format!("{CLIENT_PREFIX}{client}")),
+            (None, None) => Err(TokenProblem::NoSubject),
+        }
     }
 
     fn check(&self, claims: &Map<String, Value>, subject: &str) -> Result<VerifiedToken, TokenProblem> {

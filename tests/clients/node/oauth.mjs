@@ -146,7 +146,7 @@ async function* flows(kind, proxy, server) {
                 })
         ];
         if (kind.credentials) {
-            yield ['client_credentials', async () => assert.match(await kind.credentials(proxy.resource), /^machine/)];
+            yield ['client_credentials', async () => assert.match(await kind.credentials(proxy.resource), /^(client:)?machine/)];
         }
     } finally {
         server.setOutage('none');

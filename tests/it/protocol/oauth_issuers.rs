@@ -150,7 +150,8 @@ fn opaque_tokens_are_introspected_and_kept_for_a_minute() {
     let active = with(issuer.claims(RESOURCE, "ann"), json!({ "active": true }));
     for (token, answer, status) in [
         ("good-token", active.clone(), 200),
-        ("no-user", with(active.clone(), json!({ "sub": null, "client_id": "ann" })), 401),
+        ("no-user", with(active.clone(), json!({ "sub": null, "client_id": "ann" })), 200),
+        ("nobody", with(active.clone(), json!({ "sub": null })), 401),
         ("refresh", with(active.clone(), json!({ "typ": "Refresh" })), 401),
         ("weak-token", with(active.clone(), json!({ "scope": "other" })), 403),
         ("inactive", with(active.clone(), json!({ "active": false })), 401),
@@ -165,7 +166,7 @@ fn opaque_tokens_are_introspected_and_kept_for_a_minute() {
         assert_eq!(reply.status, status, "{token}: {reply:?}");
     }
     let asked = issuer.introspection_requests();
-    assert_eq!(asked.len(), 10);
+    assert_eq!(asked.len(), 11);
     // RFC 6749, 2.3.1: encoded as in forms, then in Base64.
     let credentials = "Basic Z2F0ZSt3YXk6YS1zZWNyZXQlM0F3aXRoLWEtY29sb24=";
     assert!(asked.iter().all(|request| request.header("authorization") == Some(credentials)), "{asked:?}");

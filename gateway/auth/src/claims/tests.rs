@@ -153,7 +153,7 @@ fn an_introspected_token_must_be_for_this_gateway() {
         (r#"{"typ":"Bearer"}"#, None),
         (r#"{"typ":"Refresh"}"#, Some(TokenProblem::NotAnAccessToken)),
         (r#"{"typ":"ID"}"#, Some(TokenProblem::NotAnAccessToken)),
-        (r#"{"sub":null,"client_id":"1"}"#, Some(TokenProblem::NoSubject)),
+        (r#"{"sub":"client:1"}"#, Some(TokenProblem::NoSubject)),
         (r#"{"iss":"https://b.example"}"#, Some(TokenProblem::Issuer)),
         (r#"{"token_type":"DPoP"}"#, Some(TokenProblem::SenderConstrained)),
         (r#"{"token_type":"refresh_token"}"#, Some(TokenProblem::NotAnAccessToken)),
@@ -165,6 +165,18 @@ fn an_introspected_token_must_be_for_this_gateway() {
         let answer = claims(serde_json::from_str(others).unwrap());
         assert_eq!(rules.check_introspected(&answer).err(), expected, "{others}");
     }
+}
+
+#[test]
+fn a_client_without_a_user_is_no_user() {
+    let rules = rules(SubjectNaming::Plain);
+    let subject = |others: &str| {
+        let answer = claims(serde_json::from_str(others).unwrap());
+        let token = rules.check_introspected(&answer).unwrap();
+        token.subject.subject().to_owned()
+    };
+    assert_eq!(subject(r#"{"sub":null,"client_id":"1"}"#), "client:1");
+    assert_eq!(subject(r#"{"sub":"1","client_id":"2"}"#), "1");
 }
 
 #[test]
