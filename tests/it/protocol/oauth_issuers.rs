@@ -151,7 +151,7 @@ fn opaque_tokens_are_introspected_and_kept_for_a_minute() {
     for (token, answer, status) in [
         ("good-token", active.clone(), 200),
         ("no-user", with(active.clone(), json!({ "sub": null, "client_id": "ann" })), 200),
-        ("nobody", with(active.clone(), json!({ "sub": null })), 401),
+        ("nobody", with(active.clone(), json!({ "sub": null, "client_id": null })), 401),
         ("refresh", with(active.clone(), json!({ "typ": "Refresh" })), 401),
         ("weak-token", with(active.clone(), json!({ "scope": "other" })), 403),
         ("inactive", with(active.clone(), json!({ "active": false })), 401),
