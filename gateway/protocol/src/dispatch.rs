@@ -358,7 +358,7 @@ impl Dispatcher {
     ) -> Result<CallPermit, CallError> {
         let catalog_plugin = span.catalog_plugin();
         let limits = catalog_plugin.policy();
-        self.limiter.count_shared(limits, context, span.counted_as()).await?;
+        self.limiter.count(limits, context, span.counted_as()).await?;
         let permit = loop {
             tokio::select! {
                 biased;

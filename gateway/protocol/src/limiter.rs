@@ -141,32 +141,18 @@ impl ConcurrencyLimiter {
         }
     }
 
-    /// Counts a call for the rates of its caller and its tool. The later rounds of a call aren't counted.
-    ///
-    /// # Errors
-    /// [`CallError::RateLimited`]: too many calls came in a short time. This one isn't counted.
-    pub fn count(
-        &self,
-        policy: &PluginPolicy,
-        context: &CallContext,
-        call: CountedAs<'_>,
-    ) -> Result<(), CallError> {
-        if context.is_later_round() {
-            return Ok(());
-        }
-        self.rates.count(&context.caller, &self.limits_of(&context.caller), policy, call)
-    }
-
     /// Counts calls in a store that several gateways share from now on. Only the first call has an effect.
     pub fn share_rates(&self, store: Arc<dyn SharedRates>, when_down: RatesWhenDown) {
         self.rates.share(store, when_down);
     }
 
-    /// Like [`Self::count`], in the shared store if there is one.
+    /// Counts a call for the rates of its caller and its tool, in the shared store if there is one. The later rounds of a
+    /// call aren't counted.
     ///
     /// # Errors
-    /// [`CallError::RateLimited`], or [`CallError::Busy`] if the store is unreachable and such calls are refused.
-    pub async fn count_shared(
+    /// [`CallError::RateLimited`]: too many calls came in a short time. This one isn't counted. [`CallError::Busy`]: the
+    /// store is unreachable, and calls with rates are refused then.
+    pub async fn count(
         &self,
         policy: &PluginPolicy,
         context: &CallContext,
@@ -175,7 +161,7 @@ impl ConcurrencyLimiter {
         if context.is_later_round() {
             return Ok(());
         }
-        self.rates.count_shared(&context.caller, &self.limits_of(&context.caller), policy, call).await
+        self.rates.count(&context.caller, &self.limits_of(&context.caller), policy, call).await
     }
 
     /// Waits until one more call of the plugin may run.

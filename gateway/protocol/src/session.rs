@@ -59,7 +59,7 @@ pub struct Session {
     shared: Option<SharedCopy>,
 }
 
-/// What a session has in addition if it is shared.
+/// The additional part of a shared session.
 enum SharedPart {
     None,
     Copy(SharedCopy, QuestionIds),

@@ -51,7 +51,7 @@ pub struct GatewaySnapshot {
     pub access: BTreeMap<PluginId, AccessHistory>,
 }
 
-/// Whether the gateway accepts requests.
+/// The progress of the gateway between its start and its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ServingState {
     /// Plugins are being loaded for the first time.

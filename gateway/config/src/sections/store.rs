@@ -50,14 +50,14 @@ pub enum StoreAddress {
         host: String,
         /// The port.
         port: u16,
-        /// Whether the connection is encrypted.
+        /// The encryption of the connection.
         encryption: StoreEncryption,
     },
     /// A Unix socket.
     Unix(PathBuf),
 }
 
-/// Whether the connection to a shared store is encrypted.
+/// The encryption of a connection to a shared store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreEncryption {
     /// Plain text.

@@ -1,4 +1,4 @@
-//! What operators see of the accesses of a plugin's calls: used grants, refused accesses and reached limits.
+//! The accesses of a plugin's calls, for operators: used grants, refused accesses and reached limits.
 //!
 //! It is kept while the plugin is loaded, under all its configurations and versions. Guests choose what they access, so
 //! everything here is bounded.

@@ -65,7 +65,7 @@ pub(crate) struct HostResources {
     pub(crate) stores: KeyValueStores,
     pub(crate) disk_usages: DiskUsages,
     pub(crate) outbound_http: Arc<OutboundHttp>,
-    /// What operators see of the accesses of each plugin's calls.
+    /// The accesses of each plugin's calls, for operators.
     pub(crate) access_records: AccessRecords,
     pub(crate) openings: Arc<DirectoryOpener>,
     /// Idle instances.

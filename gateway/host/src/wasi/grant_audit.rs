@@ -33,7 +33,7 @@ pub(crate) struct LoggedWarnings {
     /// The granted directories that couldn't be opened at the last attempt, by their path on this machine. `None` stands
     /// for all of them.
     unavailable_directories: Mutex<BTreeSet<Option<PathBuf>>>,
-    /// What operators see of the plugin's accesses, under all its configurations.
+    /// The plugin's accesses under all its configurations, for operators.
     access: Arc<AccessRecord>,
 }
 

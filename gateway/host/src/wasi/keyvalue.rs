@@ -41,7 +41,7 @@ pub enum StateLocation {
 }
 
 impl StateLocation {
-    /// What keeps the state. A directory is opened when it is first used.
+    /// The backend that keeps the state. A directory is opened when it is first used.
     #[must_use]
     pub fn backend(self) -> Arc<dyn StateBackend> {
         match self {

@@ -130,28 +130,13 @@ impl CallRatesState {
 }
 
 impl CallRates {
-    /// Counts a call for all of its rates, or for none.
-    pub(super) fn count(
-        &self,
-        caller: &Caller,
-        limits: &CallerLimits,
-        policy: &PluginPolicy,
-        call: CountedAs<'_>,
-    ) -> Result<(), CallError> {
-        let rates = rates_of(caller, limits, policy, call);
-        if rates.is_empty() {
-            return Ok(());
-        }
-        self.count_locally(caller, policy, call, &rates)
-    }
-
     /// Counts calls in a shared store from now on.
     pub(super) fn share(&self, store: Arc<dyn SharedRates>, when_down: RatesWhenDown) {
         let _ = self.shared.set((store, when_down)); // a gateway has one store
     }
 
     /// Counts a call for all of its rates, or for none, in the shared store if there is one.
-    pub(super) async fn count_shared(
+    pub(super) async fn count(
         &self,
         caller: &Caller,
         limits: &CallerLimits,

@@ -317,19 +317,22 @@ async fn completions_and_later_rounds_are_not_counted_as_calls() {
     let policy = policy("a", 1, 1);
     let first = call_of("one");
     let later = CallContext { round_state: Some(Arc::from(*b"state")), ..call_of("one") };
-    let scope = |context: &CallContext, call| match limiter.count(&policy, context, call) {
+    let scope = async |context: &CallContext, call: CountedAs<'static>| match limiter
+        .count(&policy, context, call)
+        .await
+    {
         Ok(()) => None,
         Err(CallError::RateLimited(limited)) => Some((limited.scope, limited.retry_after_seconds())),
         Err(other) => panic!("{other}"),
     };
-    assert_eq!(scope(&first, CountedAs::Completion), None);
-    assert_eq!(scope(&first, CountedAs::Completion), Some((RateScope::Completions, 1)));
-    assert_eq!(scope(&first, CountedAs::Other), None);
+    assert_eq!(scope(&first, CountedAs::Completion).await, None);
+    assert_eq!(scope(&first, CountedAs::Completion).await, Some((RateScope::Completions, 1)));
+    assert_eq!(scope(&first, CountedAs::Other).await, None);
     for _ in 0..3 {
-        assert_eq!(scope(&later, CountedAs::Other), None);
+        assert_eq!(scope(&later, CountedAs::Other).await, None);
     }
-    assert_eq!(scope(&first, CountedAs::Other), Some((RateScope::Caller, 1)));
-    assert_eq!(scope(&call_of("two"), CountedAs::Other), None, "another caller");
+    assert_eq!(scope(&first, CountedAs::Other).await, Some((RateScope::Caller, 1)));
+    assert_eq!(scope(&call_of("two"), CountedAs::Other).await, None, "another caller");
     tokio::time::advance(Duration::from_secs(1)).await;
-    assert_eq!(scope(&first, CountedAs::Other), None);
+    assert_eq!(scope(&first, CountedAs::Other).await, None);
 }

@@ -179,7 +179,7 @@ pub type KnownLists = Vec<(ListKind, Digest)>;
 pub struct NewSession {
     /// The id.
     pub id: String,
-    /// What never changes, as text that only replicas read.
+    /// The part that never changes, as text that only replicas read.
     pub content: String,
     /// The caller that the session counts for.
     pub caller: Digest,
@@ -262,11 +262,11 @@ pub struct NotificationTakeover {
     pub replica: ReplicaId,
     /// The stream that it continues, and the last event of it that the client has received.
     pub resumes: Option<(StreamName, u64)>,
-    /// Whether another stream can lose them.
+    /// The effect on another stream that has them.
     pub rival: Rival,
 }
 
-/// What happens if another stream has the notifications.
+/// The effect on another stream that has the notifications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rival {
     /// It loses them.
@@ -286,7 +286,7 @@ pub enum TakeoverOutcome {
     Ended,
 }
 
-/// What the client of a session knows.
+/// The state that the client of a session knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotificationState {
     /// The lists that it knows.
@@ -310,7 +310,7 @@ pub struct NotificationClaim {
     pub number: u64,
     /// The message.
     pub message: Bytes,
-    /// What the client knows then.
+    /// The change that the client knows then.
     pub told: ToldChange,
 }
 
@@ -347,11 +347,11 @@ pub struct NewEvents {
     pub request: Id,
     /// The events, each with its number.
     pub events: Vec<(u64, Bytes)>,
-    /// Whether more can follow.
+    /// The end, if nothing follows.
     pub end: StreamEnd,
 }
 
-/// Whether more events of a stream can follow.
+/// The end of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamEnd {
     /// More can follow.
@@ -369,7 +369,7 @@ pub struct StreamLog {
     pub request: Option<Id>,
     /// The events, each with its number.
     pub events: Vec<(u64, Bytes)>,
-    /// Whether more can follow.
+    /// The end, if nothing follows.
     pub end: StreamEnd,
 }
 

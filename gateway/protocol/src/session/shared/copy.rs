@@ -1,4 +1,4 @@
-//! What a replica's copy of a shared session has in addition to a session of a single gateway.
+//! The additional part of a replica's copy of a shared session.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -14,7 +14,7 @@ use crate::names::{Digest, Principal};
 /// again. Members can be added to a format.
 const SESSION_FORMAT: u32 = 1;
 
-/// What never changes in a session.
+/// The part of a session that never changes.
 #[derive(Debug)]
 pub(super) struct SessionContent {
     /// Identifies the principal that the session belongs to.
