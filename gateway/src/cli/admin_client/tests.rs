@@ -57,9 +57,7 @@ async fn reports_errors_of_gateways_and_of_other_servers() {
 
 #[tokio::test]
 async fn an_unreachable_gateway_is_named_by_its_address() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    drop(listener);
+    let address = "127.0.0.1:1".parse().unwrap();
     let silence = plain(address).get(AdminRoute::Livez, "").await.unwrap_err();
     assert_eq!(silence.to_string(), format!("no gateway responds at {address}: nothing listens there"));
 }

@@ -98,12 +98,8 @@ async fn addresses_without_a_server_are_errors() {
         rates_when_down: moongate_config::RatesWhenDown::Local,
     };
     let tcp = |port, encryption| StoreAddress::Tcp { host: "127.0.0.1".into(), port, encryption };
-    let closed = {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        listener.local_addr().unwrap().port()
-    };
     for (address, part) in [
-        (tcp(closed, StoreEncryption::None), "connection refused"),
+        (tcp(1, StoreEncryption::None), "connection refused"),
         (StoreAddress::Unix("/nowhere/store.sock".into()), "the socket doesn't exist"),
     ] {
         let store = SharedStore::open(&config(address), None).await;
