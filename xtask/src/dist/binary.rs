@@ -22,7 +22,7 @@ pub(super) fn build(release: &Release<'_>, target: &Target) -> Result<PathBuf> {
     } else {
         // Zig has a C compiler and a C library for every target.
         require_tool(
-            &["cargo", "zigbuild", "--version"],
+            &["cargo-zigbuild", "--version"], // `cargo zigbuild` has no such flag
             "run `pip install cargo-zigbuild`, which installs Zig too",
         )?;
         "zigbuild"
