@@ -29,6 +29,18 @@ struct CountedEvents {
     refilled_at: Instant,
 }
 
+impl CountedEvents {
+    /// The time at which the burst of this rate is possible again.
+    fn refilled_at(&self, now: Instant, rate: CallRate) -> Instant {
+        let pending = self.refilled_at.saturating_duration_since(now);
+        if self.rate == rate {
+            return now + pending;
+        }
+        let events = pending.div_duration_f64(self.rate.interval());
+        now + rate.interval().mul_f64(events).min(rate.refill_time())
+    }
+}
+
 impl<K: Clone + Eq + Hash> RateTable<K> {
     /// A table of at most `max_keys` keys. In a full table, the eighth of the keys that would be refilled first is
     /// forgotten.
@@ -41,31 +53,25 @@ impl<K: Clone + Eq + Hash> RateTable<K> {
     /// are refused displace nothing.
     #[must_use]
     pub fn wait(&self, now: Instant, key: &K, rate: CallRate) -> Option<Duration> {
-        let pending = self.refilled_at(now, key, rate) + rate.interval() - now;
+        let refilled_at = self.keys.get(key).map_or(now, |counted| counted.refilled_at(now, rate));
+        let pending = refilled_at + rate.interval() - now;
         pending.checked_sub(rate.refill_time()).filter(|wait| !wait.is_zero())
     }
 
     /// Counts an event.
     pub fn add(&mut self, now: Instant, key: &K, rate: CallRate) {
-        let refilled_at = self.refilled_at(now, key, rate) + rate.interval();
-        self.make_room(now, key);
-        self.keys.insert(key.clone(), CountedEvents { rate, refilled_at });
-    }
-
-    /// The time at which the burst of a key is possible again.
-    fn refilled_at(&self, now: Instant, key: &K, rate: CallRate) -> Instant {
-        let Some(counted) = self.keys.get(key) else { return now };
-        let pending = counted.refilled_at.saturating_duration_since(now);
-        if counted.rate == rate {
-            return now + pending;
+        if let Some(counted) = self.keys.get_mut(key) {
+            let refilled_at = counted.refilled_at(now, rate) + rate.interval();
+            *counted = CountedEvents { rate, refilled_at };
+            return;
         }
-        let events = pending.div_duration_f64(counted.rate.interval());
-        now + rate.interval().mul_f64(events).min(rate.refill_time())
+        self.make_room(now);
+        self.keys.insert(key.clone(), CountedEvents { rate, refilled_at: now + rate.interval() });
     }
 
     /// Makes room for a new key.
-    fn make_room(&mut self, now: Instant, key: &K) {
-        if self.keys.len() < self.max_keys || self.keys.contains_key(key) {
+    fn make_room(&mut self, now: Instant) {
+        if self.keys.len() < self.max_keys {
             return;
         }
         self.keys.retain(|_, counted| counted.refilled_at > now);
