@@ -18,10 +18,12 @@ mod log_writer;
 mod problems;
 mod progress;
 mod stderr;
+mod text_lines;
 
 use collected_warnings::WarningCollector;
 use log_writer::LogWriter;
 use progress::StderrAboveProgress;
+use text_lines::TextLines;
 
 pub(crate) use collected_warnings::{CollectedWarning, take_collected_warnings};
 pub(crate) use problems::{diagnostic_members, log_failure, log_problems};
@@ -156,7 +158,7 @@ impl Telemetry {
             .with_ansi(use_colour)
             .log_internal_errors(false); // printing them to a closed stderr would end the process
         match format {
-            LogFormat::Text => init(builder.finish())?,
+            LogFormat::Text => init(builder.event_format(TextLines::default()).finish())?,
             LogFormat::Json => init(builder.json().flatten_event(true).finish())?,
         }
         Ok(Self { _log_writer: log_writer })

@@ -210,3 +210,33 @@ fn json_reports_dropped_lines_and_panics_as_objects() {
     assert!(object["message"].as_str().unwrap().ends_with("a \"quoted\"\nmessage"), "{line}");
     assert_eq!((line.lines().count(), &object["target"]), (1, &json!("panic")));
 }
+
+#[test]
+fn access_lines_have_the_text_of_all_other_lines() {
+    let log = || {
+        for text in ["ann", "a \"quoted\" name\\", "\u{1b}[31m\n\u{202e}", "Gr\u{fc}n", ""] {
+            let (caller, waited, refused, tool) = (text, 0.003_f64, Some(7_u64), None::<&str>);
+            tracing::info!(
+                target: ACCESS_TARGET, caller, plugin = %"time", tool, ok = true, refused, waited, bytes = -1_i64,
+                "plugin call ended"
+            );
+            tracing::warn!(target: ACCESS_TARGET, caller, "unknown name");
+        }
+    };
+    let lines = |direct: bool| {
+        let output = Output::default();
+        let writer = output.clone();
+        let builder = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone());
+        if direct {
+            let subscriber = builder.event_format(TextLines::default()).finish();
+            tracing::subscriber::with_default(subscriber, log);
+        } else {
+            tracing::subscriber::with_default(builder.finish(), log);
+        }
+        let text = output.text();
+        let without_time = |line: &str| line.split_once('Z').map(|(_, rest)| rest.to_owned());
+        text.lines().map(without_time).collect::<Option<Vec<_>>>().unwrap()
+    };
+    assert_eq!(lines(true).len(), 10);
+    assert_eq!(lines(true), lines(false));
+}
