@@ -5,6 +5,7 @@
 //! JSON-RPC.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -336,16 +337,16 @@ impl Endpoint {
                 let handle = head.extensions.get::<ConnectionHandle>();
                 let active = handle.map(ConnectionHandle::begin_request);
                 let memory = memory.into_share(); // until the answer is ready, because the body is kept as long
-                let answer = validity.while_not_revoked(async {
+                let answer = pin!(async {
                     if body.len() > MAX_INLINE_BYTES {
                         let server = Arc::clone(&self.server);
                         let (owner, caller, headers) = (&caller, caller.clone(), head.headers.clone());
-                        background::spawn(owner, async move {
+                        let answer = Box::pin(async move {
                             let headers = RequestHeaders(&headers);
                             let (caller, body, memory) = (&caller, &body, memory.as_ref());
                             server.post(HttpPost { caller, headers: &headers, body, memory, streaming }).await
-                        })
-                        .await
+                        });
+                        background::spawn(owner, answer).await
                     } else {
                         let (caller, body, memory) = (&caller, &body, memory.as_ref());
                         self.server
@@ -353,7 +354,7 @@ impl Endpoint {
                             .await
                     }
                 });
-                Ok(match answer.await? {
+                Ok(match validity.while_not_revoked(answer).await? {
                     HttpAnswer::Whole(reply) => self.respond(reply, format, &tap),
                     HttpAnswer::Events(events) => {
                         let slot = StreamConnection::new(events.lifetime(), handle, active);
@@ -392,7 +393,9 @@ fn is_metadata_probe(head: &request::Parts, rejection: Rejection) -> bool {
 /// A request to the endpoint's path.
 pub(super) async fn mcp(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
     let (head, body) = request.into_parts();
-    endpoint.with_origin_check(&head, endpoint.answer(&head, body)).await
+    // On the heap: each function that takes a future copies it, and this one has kilobytes.
+    let answer = Box::pin(endpoint.answer(&head, body));
+    endpoint.with_origin_check(&head, answer).await
 }
 
 /// A health probe.
