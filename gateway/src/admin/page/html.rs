@@ -1,7 +1,7 @@
 //! The building blocks of the page: tables, times, numbers, and plots of an hour.
 
 use std::fmt::Write as _;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use maud::{Markup, html};
 use moongate_model::text::escaped_line;
@@ -109,17 +109,6 @@ pub(super) fn count(number: u64) -> String {
 /// A count of errors, which stands out unless it is zero.
 pub(super) fn errors(number: u64) -> Markup {
     html! { @if number == 0 { "0" } @else { strong.bad { (count(number)) } } }
-}
-
-/// A duration with two or three significant digits.
-pub(super) fn duration(took: Duration) -> String {
-    let micros = took.as_secs_f64() * 1e6;
-    let (value, unit) = match micros {
-        micros if micros < 1e3 => (micros, "µs"),
-        micros if micros < 1e6 => (micros / 1e3, "ms"),
-        micros => (micros / 1e6, "s"),
-    };
-    if value < 10.0 { format!("{value:.1} {unit}") } else { format!("{value:.0} {unit}") }
 }
 
 /// The calls of each minute of an hour as bars, with those that failed at the bottom. `None` for an hour without calls.
