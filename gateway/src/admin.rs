@@ -16,6 +16,7 @@ use moongate_config::AdminConfig;
 use moongate_store::StoreStatus;
 use tokio_util::sync::CancellationToken;
 
+use crate::call_history::RecentCall;
 use crate::metrics::MetricsFormat;
 use crate::supervisor::control::{AdminCredentials, Reloader};
 use crate::supervisor::status::SupervisorStatus;
@@ -23,6 +24,7 @@ use crate::transport::http::listener::{HttpListener, ListenerLimits, ListenerPur
 use crate::transport::http::tls::ListenerTls;
 use crate::transport::http::{BindError, admin_connections, reserved_files};
 
+pub mod activity;
 mod authentication;
 mod router;
 mod health;
@@ -49,6 +51,8 @@ pub struct AdminContext {
     pub status: Box<dyn Fn() -> SupervisorStatus + Send + Sync>,
     /// Reads everything that the status page shows.
     pub snapshot: Box<dyn Fn() -> GatewaySnapshot + Send + Sync>,
+    /// Reads the remembered calls with higher numbers than this one, oldest first.
+    pub calls_after: Box<dyn Fn(u64) -> Vec<RecentCall> + Send + Sync>,
     /// Reads the current status of the shared store, if there is one.
     pub store: Box<dyn Fn() -> Option<StoreStatus> + Send + Sync>,
     /// Requests reloads.

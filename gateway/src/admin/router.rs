@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 
 use crate::admin::AdminContext;
+use crate::admin::activity::activity;
 use crate::admin::authentication::{AdminAuthenticator, peer};
 use crate::admin::health::{Readiness, ReadinessDetail};
 use crate::admin::page::{self, PageContent, ServingState};
@@ -66,13 +67,15 @@ pub enum AdminRoute {
     Metrics,
     /// The status, as JSON.
     Status,
+    /// Calls and other events, as JSON.
+    Activity,
     /// Re-reads the configuration and all plugins.
     Reload,
 }
 
 impl AdminRoute {
     /// All paths, including aliases.
-    const ALL: [(&'static str, Self); 11] = [
+    const ALL: [(&'static str, Self); 12] = [
         ("/", Self::Page),
         ("/status.css", Self::Style),
         ("/status.js", Self::Script),
@@ -83,6 +86,7 @@ impl AdminRoute {
         ("/readyz", Self::Readyz),
         ("/metrics", Self::Metrics),
         ("/status.json", Self::Status),
+        ("/activity.json", Self::Activity),
         ("/reload", Self::Reload),
     ];
 
@@ -118,14 +122,21 @@ impl AdminRoute {
             | Self::Livez
             | Self::Readyz
             | Self::Metrics
-            | Self::Status => "GET, HEAD",
+            | Self::Status
+            | Self::Activity => "GET, HEAD",
         }
     }
 
     fn is_part_of_page(self) -> bool {
         match self {
             Self::Style | Self::Script | Self::Icon | Self::Events => true,
-            Self::Page | Self::Livez | Self::Readyz | Self::Metrics | Self::Status | Self::Reload => false,
+            Self::Page
+            | Self::Livez
+            | Self::Readyz
+            | Self::Metrics
+            | Self::Status
+            | Self::Activity
+            | Self::Reload => false,
         }
     }
 
@@ -140,6 +151,7 @@ impl AdminRoute {
             | Self::Events
             | Self::Metrics
             | Self::Status
+            | Self::Activity
             | Self::Reload => false,
         }
     }
@@ -270,6 +282,17 @@ impl AdminRouter {
                 let ready = Readiness::of(Some(admin)).is_ready();
                 Ok(document(&report::document(&status, (admin.store)().as_ref(), &self.process, ready)))
             }
+            AdminRoute::Activity => {
+                let after = calls_after(head.uri.query().unwrap_or_default())?;
+                let page = self.page_content()?;
+                let calls = match after {
+                    Some(number) => (self.opened()?.calls_after)(number),
+                    None => page.snapshot.calls.recent.iter().rev().cloned().collect(),
+                };
+                let activity = activity(&page, calls, after.is_none());
+                let text = serde_json::to_string(&activity).expect("strings and numbers can be serialised");
+                Ok(respond(StatusCode::OK, JSON_MEDIA_TYPE, text + "\n"))
+            }
             AdminRoute::Reload if sender == RequestOrigin::OwnPage && is_form(&head.headers) => {
                 self.reload(head).await?;
                 Ok(back_to_page())
@@ -399,6 +422,17 @@ fn metrics_format(headers: &HeaderMap) -> MetricsFormat {
     } else {
         MetricsFormat::PrometheusText
     }
+}
+
+/// The number in `after=N`. `None` without a query.
+fn calls_after(query: &str) -> Result<Option<u64>, AdminRejection> {
+    if query.is_empty() {
+        return Ok(None);
+    }
+    let number = query.strip_prefix("after=").and_then(|number| number.parse().ok());
+    let invalid =
+        || AdminRejection::Body("invalid query; use `?after=N` with the number of a call".to_owned());
+    number.map(Some).ok_or_else(invalid)
 }
 
 /// The body must be a JSON object. There are no options yet.

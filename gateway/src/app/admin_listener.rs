@@ -98,9 +98,11 @@ impl AdminListener {
         let store = supervisor.shared_store().cloned();
         let auditor = audit.cloned();
         let refusals = Arc::clone(metrics);
+        let calls = Arc::clone(history);
         self.opener.set_started(AdminContext {
             status: Box::new(supervisor.status_reader()),
             snapshot: Box::new(snapshot_reader(supervisor, server, history)),
+            calls_after: Box::new(move |number| calls.calls_after(number)),
             reloader: supervisor.reloader(),
             store: Box::new(move || store.as_ref().map(SharedStore::status)),
             metrics: Box::new(move |format| sources.render(format)),

@@ -96,7 +96,7 @@ pub(super) fn recent(page: &PageContent) -> Markup {
     let rows: Vec<_> = recent
         .iter()
         .map(|call| {
-            let RecentCall { at, called, caller, outcome, is_success, took } = call;
+            let RecentCall { number: _, at, called, caller, outcome, is_success, took, error: _ } = call;
             [
                 time(*at, page.now),
                 called_name(called),

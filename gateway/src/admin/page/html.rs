@@ -132,18 +132,6 @@ pub(super) fn plot(minutes: &[MinuteCounts]) -> Option<Markup> {
     })
 }
 
-/// The sum of several hours.
-pub(super) fn sum<'m>(hours: impl Iterator<Item = &'m Vec<MinuteCounts>>) -> Vec<MinuteCounts> {
-    let mut sum = vec![MinuteCounts::default(); MINUTES];
-    for hour in hours {
-        for (sum, minute) in sum.iter_mut().zip(hour) {
-            sum.calls = sum.calls.saturating_add(minute.calls);
-            sum.errors = sum.errors.saturating_add(minute.errors);
-        }
-    }
-    sum
-}
-
 /// The button that does the same as `moongate reload`.
 pub(super) fn reload_form(label: &str) -> Markup {
     html! {

@@ -52,6 +52,8 @@ fn content(plugins: Vec<PluginStatus>) -> PageContent {
     counts.p50 = Some(Duration::from_micros(1_234));
     let caller = Caller::Named(HOSTILE.into());
     let call = RecentCall {
+        number: 1,
+        error: None,
         at: UNIX_EPOCH,
         called: called.clone(),
         caller,
