@@ -2,6 +2,8 @@
 //!
 //! The modules are in dependency order: a module uses only those above it.
 
+// The fields of JSON Schemas.
+mod input_schema;
 // An ended call in one line.
 pub mod call_line;
 // Logging: structured lines on stderr that never block the gateway.
