@@ -23,6 +23,7 @@ use crate::supervisor::status::{
 
 mod browsers;
 mod documents;
+mod trials;
 
 /// A token that is long enough.
 const TOKEN: &str = "a-long-token-of-this-test-alone";
@@ -132,6 +133,20 @@ impl TestListener {
         status: SupervisorStatus,
         calls: impl Fn() -> RememberedCalls + Send + Sync + 'static,
     ) -> mpsc::Receiver<ReloadRequest> {
+        self.open_endpoint(status, calls, true)
+    }
+
+    /// The same for a gateway whose callers need credentials.
+    fn open_for_authenticated_callers(&self, status: SupervisorStatus) -> mpsc::Receiver<ReloadRequest> {
+        self.open_endpoint(status, RememberedCalls::default, false)
+    }
+
+    fn open_endpoint(
+        &self,
+        status: SupervisorStatus,
+        calls: impl Fn() -> RememberedCalls + Send + Sync + 'static,
+        is_endpoint_open: bool,
+    ) -> mpsc::Receiver<ReloadRequest> {
         let (sender, requests) = mpsc::channel(1);
         let shown = status.clone();
         self.opener.set_started(AdminContext {
@@ -143,6 +158,9 @@ impl TestListener {
                 calls: calls(),
                 access: BTreeMap::new(),
             }),
+            catalog: watch::channel(trials::catalog()).1,
+            call: Box::new(|address, request| Box::pin(trials::answer(address, request))),
+            is_endpoint_open: Box::new(move || is_endpoint_open),
             calls_after: Box::new(|_| Vec::new()),
             store: Box::new(|| None),
             reloader: Reloader::new(sender),
