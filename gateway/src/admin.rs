@@ -1,4 +1,4 @@
-//! The admin listener: the status page, liveness, readiness, metrics, status and reload.
+//! The admin listener: the status page, liveness, readiness, metrics, status, calls, and reload.
 //!
 //! The admin listener has its own address and accept loop, so that it still responds while MCP clients use up the other
 //! listener's connections, and during shutdown, when it ends last. Unless it requires a token or client certificates,
@@ -8,14 +8,18 @@
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use moongate_config::AdminConfig;
+use moongate_protocol::catalog::Catalog;
 use moongate_store::StoreStatus;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::call_history::RecentCall;
 use crate::metrics::MetricsFormat;
 use crate::supervisor::control::{AdminCredentials, Reloader};
 use crate::supervisor::status::SupervisorStatus;
@@ -23,6 +27,7 @@ use crate::transport::http::listener::{HttpListener, ListenerLimits, ListenerPur
 use crate::transport::http::tls::ListenerTls;
 use crate::transport::http::{BindError, admin_connections, reserved_files};
 
+pub mod activity;
 mod authentication;
 mod router;
 mod health;
@@ -31,6 +36,8 @@ mod page_events;
 mod rejection;
 mod report;
 mod request_origin;
+mod tool_form;
+mod tool_trial;
 
 pub use page::GatewaySnapshot;
 pub use report::{format_time, plugin_documents};
@@ -43,14 +50,26 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(100);
 /// The time limit for open requests after everything else has ended.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 
+/// The response to a request. `None` if the request was cancelled.
+pub type OperatorCall = Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send>>;
+
 /// The state that the listener reports, and its controls.
 pub struct AdminContext {
     /// Reads the current status of the supervisor.
     pub status: Box<dyn Fn() -> SupervisorStatus + Send + Sync>,
     /// Reads everything that the status page shows.
     pub snapshot: Box<dyn Fn() -> GatewaySnapshot + Send + Sync>,
+    /// Reads the remembered calls with higher numbers than this one, oldest first.
+    pub calls_after: Box<dyn Fn(u64) -> Vec<RecentCall> + Send + Sync>,
     /// Reads the current status of the shared store, if there is one.
     pub store: Box<dyn Fn() -> Option<StoreStatus> + Send + Sync>,
+    /// The catalog, with all tools.
+    pub catalog: watch::Receiver<Arc<Catalog>>,
+    /// Sends a JSON-RPC request of an operator at this address, and waits for the response. Dropping the future
+    /// cancels the request.
+    pub call: Box<dyn Fn(IpAddr, Vec<u8>) -> OperatorCall + Send + Sync>,
+    /// Reports whether everyone on this machine may call everything without credentials.
+    pub is_endpoint_open: Box<dyn Fn() -> bool + Send + Sync>,
     /// Requests reloads.
     pub reloader: Reloader,
     /// Renders the current metrics.

@@ -218,7 +218,8 @@ impl App {
         });
         if let (Some(admin), Some(history)) = (&admin, &history) {
             let observers = CallObservers { metrics: &metrics, history, audit: audit.as_ref() };
-            admin.open(&supervisor, &server, observers, &draining);
+            let is_open = address.is_some() && !config.http.requires_authentication();
+            admin.open(&supervisor, &server, observers, is_open, &draining);
         }
         Ok(Self {
             supervisor,

@@ -21,12 +21,16 @@ use tokio::time::Instant;
 
 mod item_history;
 
-pub use item_history::{ItemCounts, MINUTES, MinuteCounts};
+pub use item_history::{ItemCounts, MINUTES, MinuteCounts, sum_of_hours};
 
 use item_history::ItemHistory;
 
-/// The maximum number of remembered calls.
-const MAX_RECENT_CALLS: usize = 40;
+/// The maximum number of remembered calls: about a second of a busy gateway, so that programs which ask for new calls
+/// more often than that miss none.
+pub const MAX_RECENT_CALLS: usize = 2000;
+
+/// The number of calls on the status page.
+const MAX_LISTED_CALLS: usize = 40;
 
 /// The maximum number of remembered callers. Above it, the one that was seen least recently is forgotten.
 const MAX_CALLERS: usize = 100;
@@ -61,6 +65,8 @@ pub struct CalledName {
 struct CallLists {
     /// Newest first.
     recent: VecDeque<RecentCall>,
+    /// The number of calls that ended.
+    ended: u64,
     callers: HashMap<Caller, CallerUse>,
     /// The last failure of each plugin.
     failures: BTreeMap<PluginId, CallFailure>,
@@ -74,6 +80,8 @@ struct CallLists {
 /// A call that ended.
 #[derive(Debug, Clone)]
 pub struct RecentCall {
+    /// The number of calls that ended until then, with this one.
+    pub number: u64,
     /// The time when it ended.
     pub at: SystemTime,
     /// What was called.
@@ -86,6 +94,8 @@ pub struct RecentCall {
     pub is_success: bool,
     /// The time since it arrived.
     pub took: Duration,
+    /// The error, as in [`CallFailure::message`].
+    pub error: Option<String>,
 }
 
 /// The calls of a caller.
@@ -175,7 +185,7 @@ impl CallHistory {
         callers.sort_by(|(a, first), (b, second)| second.last.cmp(&first.last).then_with(|| a.cmp(b)));
         RememberedCalls {
             items: items_now,
-            recent: lists.recent.iter().cloned().collect(),
+            recent: lists.recent.iter().take(MAX_LISTED_CALLS).cloned().collect(),
             callers,
             failures: lists.failures.clone(),
             limits: lists
@@ -185,6 +195,16 @@ impl CallHistory {
                 .collect(),
             refusals: lists.refusals.iter().map(|(word, seen)| (*word, *seen)).collect(),
         }
+    }
+
+    /// The remembered calls that ended after the one with this number, oldest first.
+    #[must_use]
+    pub fn calls_after(&self, number: u64) -> Vec<RecentCall> {
+        let lists = self.lists();
+        let mut newer: Vec<_> =
+            lists.recent.iter().take_while(|call| call.number > number).cloned().collect();
+        newer.reverse();
+        newer
     }
 
     fn minute(&self) -> u64 {
@@ -278,17 +298,21 @@ impl Observer for CallHistory {
         {
             Occurrences::record(&mut lists.limits, (called.plugin.clone(), limit));
         }
-        if let Some(message) = failure {
+        if let Some(message) = failure.clone() {
             lists.failures.insert(called.plugin.clone(), CallFailure { at, called: called.clone(), message });
         }
         lists.recent.truncate(MAX_RECENT_CALLS - 1);
+        lists.ended += 1;
+        let number = lists.ended;
         lists.recent.push_front(RecentCall {
+            number,
             at,
             called,
             caller,
             outcome: outcome.kind(),
             is_success,
             took: context.arrived_at.elapsed(),
+            error: failure,
         });
     }
 

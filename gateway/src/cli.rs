@@ -33,6 +33,7 @@ mod health;
 mod init;
 mod inspect;
 mod list;
+mod logs;
 mod man;
 mod new;
 mod print;
@@ -46,6 +47,7 @@ mod schema;
 mod serve;
 mod state;
 mod stderr;
+mod top;
 mod update;
 mod usage;
 mod version;
@@ -184,6 +186,8 @@ enum CliCommand {
     Call(call::Call),
     Reload(reload::Reload),
     Health(health::Health),
+    Logs(logs::Logs),
+    Top(top::Top),
     Audit(audit::Audit),
     State(state::StateTool),
     Fetch(fetch::Fetch),
@@ -241,6 +245,8 @@ impl Cli {
             | CliCommand::Call(_)
             | CliCommand::Reload(_)
             | CliCommand::Health(_)
+            | CliCommand::Logs(_)
+            | CliCommand::Top(_)
             | CliCommand::Audit(_)
             | CliCommand::State(_)
             | CliCommand::Fetch(_)
@@ -266,6 +272,8 @@ impl Cli {
             | CliCommand::List(_)
             | CliCommand::Reload(_)
             | CliCommand::Health(_)
+            | CliCommand::Logs(_)
+            | CliCommand::Top(_)
             | CliCommand::Audit(_)
             | CliCommand::State(_)
             | CliCommand::Fetch(_)
@@ -323,6 +331,8 @@ impl Cli {
             CliCommand::Call(call) => call.run(&common).await,
             CliCommand::Reload(reload) => reload.run(&common).await,
             CliCommand::Health(health) => health.run(&common).await,
+            CliCommand::Logs(logs) => logs.run(&common).await,
+            CliCommand::Top(top) => top.run(&common).await,
             CliCommand::Audit(audit) => audit.run(&common),
             CliCommand::State(state) => state.run(&common).await,
             CliCommand::Fetch(fetch) => fetch.run(&common).await,

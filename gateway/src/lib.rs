@@ -2,6 +2,10 @@
 //!
 //! The modules are in dependency order: a module uses only those above it.
 
+// The fields of JSON Schemas.
+mod input_schema;
+// An ended call in one line.
+pub mod call_line;
 // Logging: structured lines on stderr that never block the gateway.
 pub mod telemetry;
 // Builds the served catalog from the configuration and keeps it up to date.

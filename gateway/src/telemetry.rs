@@ -18,11 +18,13 @@ mod log_writer;
 mod problems;
 mod progress;
 mod stderr;
+mod terminal_format;
 mod text_lines;
 
 use collected_warnings::WarningCollector;
 use log_writer::LogWriter;
 use progress::StderrAboveProgress;
+use terminal_format::TerminalFormat;
 use text_lines::TextLines;
 
 pub(crate) use collected_warnings::{CollectedWarning, take_collected_warnings};
@@ -136,8 +138,8 @@ impl Telemetry {
     ) -> Result<Self, TelemetryError> {
         let filter = filter(verbosity, |name| std::env::var(name).ok())?;
         let log_writer = LogWriter::new(StderrAboveProgress, format);
-        let use_colour =
-            io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
+        let is_terminal = io::stderr().is_terminal();
+        let use_colour = is_terminal && std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
         if warnings == WarningDestination::Command {
             let lines = fmt::layer()
                 .with_writer(log_writer.handle())
@@ -158,6 +160,7 @@ impl Telemetry {
             .with_ansi(use_colour)
             .log_internal_errors(false); // printing them to a closed stderr would end the process
         match format {
+            LogFormat::Text if is_terminal => init(builder.event_format(TerminalFormat::default()).finish())?,
             LogFormat::Text => init(builder.event_format(TextLines::default()).finish())?,
             LogFormat::Json => init(builder.json().flatten_event(true).finish())?,
         }

@@ -113,6 +113,17 @@ async function assertFits(page, width) {
   assert.deepEqual(wide, []);
 }
 
+// Replaces the paths of this run, for pictures in the documentation.
+async function hidePaths(page) {
+  await page.evaluate((directory) => {
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+      const text = texts.currentNode;
+      if (text.data.includes(directory)) text.data = text.data.replaceAll(directory, "/etc/moongate");
+    }
+  }, directory);
+}
+
 async function screenshot(page, name, fullPage = true) {
   if (screenshots) await page.screenshot({ path: join(screenshots, `${name}.png`), fullPage });
 }
@@ -301,10 +312,108 @@ try {
     await other.waitForURL(`${server.admin}/reload`);
     assert.match(await other.textContent("body"), /other web pages are blocked/);
     assert.ok(statuses.length >= 2 && statuses.every((status) => status === 403), `${statuses}`);
+    await other.goto(`http://127.0.0.1:${host.address().port}/`);
+    await other.evaluate((admin) => {
+      const form = document.createElement("form");
+      Object.assign(form, { method: "post", action: `${admin}/try` });
+      form.innerHTML = '<input name="tool" value="time_get_current_time">';
+      document.body.append(form);
+      form.submit();
+    }, server.admin);
+    await other.waitForURL(`${server.admin}/try`);
+    assert.match(await other.textContent("body"), /other web pages are blocked/);
     const after = await (await fetch(`${server.admin}/status.json`)).json();
     assert.deepEqual(after.reloads, before.reloads);
+    assert.ok(!(await (await fetch(`${server.admin}/activity.json`)).text()).includes("operator"));
     host.close();
     await context.close();
+  });
+
+  await check("a tool by keyboard, without scripts", async () => {
+    const tools = await open(browser, server.admin, { javaScriptEnabled: false });
+    await tools.keyboard.press("Tab");
+    for (const [link, url] of [["a[href='try']", /\/try$/], ["a[href='try?tool=time_convert_time']", /convert_time$/]]) {
+      await tabTo(tools, link);
+      await tools.keyboard.press("Enter");
+      await tools.waitForURL(url);
+    }
+    for (const [input, text] of [["a0", "Asia/Tokyo"], ["a1", "12:30"], ["a2", "Europe/Paris"]]) {
+      await tabTo(tools, `#${input}`);
+      await tools.keyboard.type(text);
+    }
+    await tabTo(tools, "form.tool button");
+    await tools.keyboard.press("Enter");
+    await tools.locator("#result .badge", { hasText: "ok" }).waitFor();
+    assert.match(await tools.textContent("#result"), /Asia\/Tokyo/);
+    await page.locator("#calls tbody tr", { hasText: "operator" }).first().waitFor();
+  });
+
+  await check("results, questions and errors of tools", async () => {
+    const everything = '[plugins.everything]\nsource = "builtin:everything"\nprefix = ""\nallow.client = ["elicitation"]\n';
+    const asking = await start("asking", LISTEN + everything);
+    const tools = await open(browser, asking.admin);
+    const show = (tool) => tools.goto(`${asking.admin}/try?tool=${tool}`);
+    await show("test_image_content");
+    await tools.getByRole("button", { name: "Call test_image_content" }).click();
+    const image = tools.locator("#result img");
+    assert.ok(await image.evaluate((element) => element.complete && element.naturalWidth > 0));
+    await show("test_elicitation");
+    await tools.fill("#a0", "Who are <b>you</b>?");
+    await tools.getByRole("button", { name: "Call test_elicitation" }).click();
+    assert.match(await tools.textContent("legend"), /Who are <b>you<\/b>\?/);
+    await assertAccessible(tools);
+    await assertFits(tools, 360);
+    await screenshot(tools, "questions");
+    const fields = await tools.locator("fieldset textarea, fieldset input[type=text]").all();
+    assert.equal(fields.length, 2);
+    for (const field of fields) await field.fill("ann@example.org");
+    await tools.getByRole("button", { name: "Answer" }).click();
+    await tools.locator("#result", { hasText: "ann@example.org" }).waitFor();
+    await show("test_error_handling");
+    await tools.getByRole("button", { name: "Call test_error_handling" }).click();
+    await tools.locator("#result .badge", { hasText: "tool error" }).waitFor();
+    await assertAccessible(tools);
+    tools.problems = tools.problems.filter((problem) => !problem.startsWith("request: data:image/png"));
+    await assertHarmless(tools);
+  });
+
+  await check("pictures of the documentation", async () => {
+    const config = SOME.split("[plugins.hostile]")[0];
+    const shown = await start("gateway", LISTEN + config);
+    for (const zone of ["UTC", "Asia/Tokyo", "Europe/Paris", "Nowhere"]) call(shown, "time_get_current_time", `timezone=${zone}`);
+    call(shown, "notes_list_directory", "path=/notes");
+    call(shown, "fetch_fetch", "url=https://elsewhere.example/a");
+    for (const colorScheme of ["light", "dark"]) {
+      const pictured = await open(browser, shown.admin, { viewport: { width: 1200, height: 800 }, colorScheme });
+      await pictured.locator("#refused tbody tr").first().waitFor();
+      await hidePaths(pictured);
+      await screenshot(pictured, `status-page-${colorScheme}`, false);
+    }
+  });
+
+  await check("hostile tools and results", async () => {
+    writeFileSync(join(directory, "notes/evil.txt"), "</pre><script>alert(1)</script><img src=x onerror=alert(1)>");
+    const tools = await open(browser, server.admin);
+    await tools.goto(`${server.admin}/try`);
+    const hostile = await tools.locator("main a[href*='hostile']").evaluateAll((links) => links.map((link) => link.href));
+    assert.ok(hostile.length > 0);
+    for (const link of hostile.slice(0, 5)) {
+      await tools.goto(link);
+      await assertHarmless(tools);
+    }
+    await tools.goto(`${server.admin}/try?tool=${encodeURIComponent('"><script>alert(1)</script>')}`);
+    await assertHarmless(tools);
+    await tools.goto(`${server.admin}/try?tool=notes_read_text_file`);
+    await tools.fill("#a0", "/notes/evil.txt");
+    await tools.locator("form.tool button").click();
+    await tools.locator("#result", { hasText: "onerror=alert(1)" }).waitFor();
+    await assertHarmless(tools);
+    for (const colorScheme of ["light", "dark"]) {
+      await tools.emulateMedia({ colorScheme });
+      await assertAccessible(tools);
+    }
+    await assertFits(tools, 360);
+    await screenshot(tools, "tool");
   });
 
   await check("500 plugins and a token", async () => {

@@ -11,6 +11,8 @@ mod cached_lists;
 #[cfg(unix)]
 mod containers;
 #[cfg(unix)]
+mod live_view;
+#[cfg(unix)]
 mod loading;
 mod log_format;
 #[cfg(target_os = "linux")]

@@ -87,6 +87,8 @@ pub enum PrincipalKind {
     Certificate,
     /// A user of this machine, over the Unix socket.
     User,
+    /// Someone who tried a tool on the status page.
+    Operator,
     /// A caller without credentials.
     Anonymous,
 }
@@ -105,7 +107,7 @@ pub struct AuditPrincipal {
     /// The subject within the issuer.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "short_text")]
     pub subject: Option<String>,
-    /// The address of a caller without credentials.
+    /// The address of an operator, or of a caller without credentials.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "short_text")]
     pub address: Option<String>,
 }

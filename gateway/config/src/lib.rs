@@ -55,7 +55,7 @@ pub use model::{
 };
 pub use read::{EntryKind, Environment, ProcessEnvironment, nearest_path};
 pub use report::{ConfigSource, RenderStyle, render_diagnostics, resolved_config};
-pub use sections::admin::{AdminConfig, admin_listener};
+pub use sections::admin::{AdminConfig, ToolTrialPolicy, admin_listener};
 pub use sections::audit::{AuditArguments, AuditConfig, AuditWhenFull};
 pub use sections::gateway::{WatchConfig, WiderGrantsPolicy};
 pub use sections::http::{BearerToken, HttpConfig, ListenerKind};

@@ -121,11 +121,13 @@ impl Config {
 
 impl AdminConfig {
     /// Every key, and whether it differs and needs a restart.
-    fn changed_keys(&self, new: &Self) -> [(&'static str, bool); 4] {
-        let Self { listen, token, has_unreadable_token: _, tls, has_broken_tls: _, allowed_hosts } = self;
+    fn changed_keys(&self, new: &Self) -> [(&'static str, bool); 5] {
+        let Self { listen, token, has_unreadable_token: _, tls, has_broken_tls: _, allowed_hosts, try_tools } =
+            self;
         [
             ("admin.listen", *listen != new.listen),
             ("admin.allowed_hosts", *allowed_hosts != new.allowed_hosts),
+            ("admin.try_tools", *try_tools != new.try_tools),
             // A removed token is refused at once, but requests without credentials are refused until a restart.
             ("admin.token", token.is_some() && new.token.is_none()),
             ("admin.tls", TlsConfig::needs_restart(tls.as_ref(), new.tls.as_ref())),

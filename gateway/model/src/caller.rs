@@ -26,6 +26,8 @@ pub enum Caller {
     Certificate(Arc<str>),
     /// A user of this machine, connected to the Unix socket.
     User(LocalUser),
+    /// Someone who tries tools on the status page, at this address.
+    Operator(IpAddr),
     /// An anonymous peer at this address. Different loopback addresses are one peer, because a client that connects to
     /// `localhost` may use either family.
     Address(IpAddr),
@@ -44,6 +46,7 @@ impl Caller {
             Principal::Subject(subject) => Self::Subject(Arc::clone(subject)),
             Principal::Certificate(name) => Self::Certificate(Arc::clone(name)),
             Principal::User(user) => Self::User(user.clone()),
+            Principal::Operator => Self::Operator(address),
             Principal::Anonymous => Self::from_address(address),
         }
     }
@@ -57,6 +60,7 @@ impl Caller {
             Self::Subject(subject) => Principal::Subject(Arc::clone(subject)),
             Self::Certificate(name) => Principal::Certificate(Arc::clone(name)),
             Self::User(user) => Principal::User(user.clone()),
+            Self::Operator(_) => Principal::Operator,
             Self::Address(_) => Principal::Anonymous,
         }
     }
@@ -83,9 +87,12 @@ impl Caller {
             Self::Subject(subject) => {
                 Self::Subject(Arc::new(TokenSubject::clone(subject).with_facts(TokenFacts::default())))
             }
-            Self::Local | Self::Named(_) | Self::Certificate(_) | Self::User(_) | Self::Address(_) => {
-                self.clone()
-            }
+            Self::Local
+            | Self::Named(_)
+            | Self::Certificate(_)
+            | Self::User(_)
+            | Self::Operator(_)
+            | Self::Address(_) => self.clone(),
         }
     }
 }
@@ -96,6 +103,7 @@ impl fmt::Display for Caller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Local => f.write_str("local"),
+            Self::Operator(_) => f.write_str("operator"),
             Self::Named(name) | Self::Certificate(name) => f.write_str(name),
             Self::Subject(subject) => f.write_str(subject.name()),
             Self::User(user) => f.write_str(user.name()),

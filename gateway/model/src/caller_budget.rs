@@ -243,6 +243,7 @@ impl BudgetState {
             | Caller::Subject(_)
             | Caller::Certificate(_)
             | Caller::User(_)
+            | Caller::Operator(_)
             | Caller::Address(_) => self.total - self.total / RESERVE_DIVISOR,
         }
     }

@@ -420,6 +420,8 @@ pub enum Principal {
     Certificate(Arc<str>),
     /// A user of this machine, connected to the Unix socket.
     User(LocalUser),
+    /// Someone who tries tools on the status page. Operators see everything.
+    Operator,
 }
 
 impl Principal {
@@ -427,7 +429,7 @@ impl Principal {
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         match self {
-            Self::Local | Self::Anonymous => None,
+            Self::Local | Self::Anonymous | Self::Operator => None,
             Self::Named(name) | Self::Certificate(name) => Some(name),
             Self::Subject(subject) => Some(subject.name()),
             Self::User(user) => Some(user.name()),
@@ -445,7 +447,8 @@ impl Principal {
                 | Self::Named(_)
                 | Self::Certificate(_)
                 | Self::Subject(_)
-                | Self::User(_),
+                | Self::User(_)
+                | Self::Operator,
                 _,
             ) => self == other,
         }
@@ -457,6 +460,7 @@ impl fmt::Display for Principal {
         match self {
             Self::Local => f.write_str("local"),
             Self::Anonymous => f.write_str("anonymous"),
+            Self::Operator => f.write_str("operator"),
             Self::Named(name) | Self::Certificate(name) => f.write_str(name),
             Self::Subject(subject) => f.write_str(subject.name()),
             Self::User(user) => f.write_str(user.name()),

@@ -119,6 +119,7 @@ impl StateOwner {
             None => name.into(),
             Some(Principal::Local) => format!("{name}/stdio").into(),
             Some(Principal::Anonymous) => format!("{name}/anonymous").into(),
+            Some(Principal::Operator) => format!("{name}/operator").into(),
             Some(Principal::Named(token)) => format!("{name}/token:{token}").into(),
             Some(Principal::Certificate(certificate)) => format!("{name}/certificate:{certificate}").into(),
             Some(Principal::User(user)) => format!("{name}/uid:{}", user.uid()).into(),

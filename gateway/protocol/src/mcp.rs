@@ -258,7 +258,7 @@ impl Protocol {
     /// callers see different things.
     fn cache_scope(&self, principal: &Principal, view: &Catalog) -> CacheScope {
         let is_authenticated = match principal {
-            Principal::Local | Principal::Anonymous => false,
+            Principal::Local | Principal::Anonymous | Principal::Operator => false,
             Principal::Named(_) | Principal::Certificate(_) | Principal::Subject(_) | Principal::User(_) => {
                 true
             }

@@ -135,6 +135,7 @@ impl UnreadResponses {
             | Caller::Subject(_)
             | Caller::Certificate(_)
             | Caller::User(_)
+            | Caller::Operator(_)
             | Caller::Address(_) => {
                 let is_exceeded = self.is_exceeded(caller);
                 if is_exceeded { Err(CallError::Busy(BusyReason::UnreadResponses)) } else { Ok(()) }

@@ -14,6 +14,7 @@ use moongate_protocol::limiter::CallLoad;
 use moongate_protocol::server::ServerGauges;
 
 use crate::admin::report::ProcessInfo;
+use crate::admin::tool_trial::TrialAccess;
 use crate::call_history::RememberedCalls;
 use crate::supervisor::status::SupervisorStatus;
 
@@ -23,6 +24,7 @@ mod html;
 mod plugins;
 mod reloads;
 mod summary;
+pub(super) mod trial;
 
 /// The policy of the page: nothing but files of this listener, no inline script or style, and no frame around it.
 pub(super) const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; \
@@ -131,7 +133,7 @@ const SECTIONS: [Section; 9] = [
 ];
 
 /// The page.
-pub(super) fn document(content: &PageContent) -> String {
+pub(super) fn document(content: &PageContent, access: TrialAccess) -> String {
     let document = html! {
         (DOCTYPE)
         html lang="en" {
@@ -155,6 +157,7 @@ pub(super) fn document(content: &PageContent) -> String {
                     }
                     nav aria-label="Sections" {
                         @for section in &SECTIONS[1..] { a href={ "#" (section.id) } { (section.title) } }
+                        @if access == TrialAccess::Allowed { a href="try" { "Try a tool" } }
                     }
                     (html::reload_form("Reload"))
                 }

@@ -13,7 +13,7 @@ use crate::transport::http::rejection::Rejection;
 pub(super) enum AdminRejection {
     /// A reason that all HTTP listeners share.
     Http(Rejection),
-    /// The body isn't a valid reload request.
+    /// The body isn't a valid reload request, or the query is invalid.
     Body(String),
     /// The gateway is starting.
     Starting,
@@ -21,6 +21,10 @@ pub(super) enum AdminRejection {
     Busy,
     /// Too many pages are kept up to date.
     TooManyPages,
+    /// Too many calls from the page are running.
+    TooManyTrials,
+    /// The client may not call tools, for this reason.
+    NoTrials(&'static str),
     /// The gateway is stopping.
     Stopping,
 }
@@ -36,7 +40,13 @@ impl AdminRejection {
     pub(super) fn reason(&self) -> Option<&'static str> {
         match self {
             Self::Http(rejection) => Some(rejection.reason()),
-            Self::Body(_) | Self::Starting | Self::Busy | Self::TooManyPages | Self::Stopping => None,
+            Self::Body(_)
+            | Self::Starting
+            | Self::Busy
+            | Self::TooManyPages
+            | Self::TooManyTrials
+            | Self::NoTrials(_)
+            | Self::Stopping => None,
         }
     }
 
@@ -64,6 +74,10 @@ impl AdminRejection {
             Self::TooManyPages => {
                 json(StatusCode::SERVICE_UNAVAILABLE, "too many pages are open; load the page again later")
             }
+            Self::TooManyTrials => {
+                json(StatusCode::SERVICE_UNAVAILABLE, "too many tools are being tried; try again later")
+            }
+            Self::NoTrials(reason) => json(StatusCode::FORBIDDEN, reason),
             Self::Stopping => json(StatusCode::SERVICE_UNAVAILABLE, "the gateway is stopping"),
         }
     }

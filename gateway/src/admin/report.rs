@@ -143,6 +143,18 @@ pub fn plugin_documents(status: &SupervisorStatus) -> Vec<Value> {
     status.plugins.iter().map(plugin).collect()
 }
 
+/// A stable word for the state of a plugin.
+pub(super) fn state_word(state: &PluginState, activity: PluginActivity) -> &'static str {
+    match (state, activity) {
+        (PluginState::Loading | PluginState::Serving, PluginActivity::Compiling) => "compiling",
+        (PluginState::Loading, PluginActivity::Idle | PluginActivity::Checking) => "loading",
+        (PluginState::Serving, PluginActivity::Checking) => "checking",
+        (PluginState::Serving, PluginActivity::Idle) => "serving",
+        (PluginState::Degraded(_), _) => "degraded",
+        (PluginState::Failed(_), _) => "failed",
+    }
+}
+
 fn plugin(plugin: &PluginStatus) -> Value {
     let PluginStatus {
         id,
@@ -160,17 +172,10 @@ fn plugin(plugin: &PluginStatus) -> Value {
     let about =
         about.as_ref().map(|PluginAbout { title, description, version }| (title, description, version));
     let OfferCounts { tools, resources, templates, prompts } = offers;
-    let (state, trouble) = match state {
-        PluginState::Loading | PluginState::Serving if *activity == PluginActivity::Compiling => {
-            ("compiling", None)
-        }
-        PluginState::Loading => ("loading", None),
-        PluginState::Serving => match activity {
-            PluginActivity::Checking => ("checking", None),
-            PluginActivity::Idle | PluginActivity::Compiling => ("serving", None),
-        },
-        PluginState::Degraded(trouble) => ("degraded", Some(trouble)),
-        PluginState::Failed(trouble) => ("failed", Some(trouble)),
+    let word = state_word(state, *activity);
+    let trouble = match state {
+        PluginState::Loading | PluginState::Serving => None,
+        PluginState::Degraded(trouble) | PluginState::Failed(trouble) => Some(trouble),
     };
     json!({
         "id": id.as_str(),
@@ -178,7 +183,7 @@ fn plugin(plugin: &PluginStatus) -> Value {
         "description": about.and_then(|(_, description, _)| description.as_ref()),
         "version": about.map(|(_, _, version)| version),
         "source": source.to_string_lossy(),
-        "state": state,
+        "state": word,
         "sha256": digest.map(|digest| digest.to_string()),
         "since": since.map(format_time),
         "offers": { "tools": tools, "resources": resources, "templates": templates, "prompts": prompts },

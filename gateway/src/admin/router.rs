@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 
 use crate::admin::AdminContext;
+use crate::admin::activity::activity;
 use crate::admin::authentication::{AdminAuthenticator, peer};
 use crate::admin::health::{Readiness, ReadinessDetail};
 use crate::admin::page::{self, PageContent, ServingState};
@@ -25,6 +26,7 @@ use crate::admin::page_events::page_events;
 use crate::admin::rejection::AdminRejection;
 use crate::admin::report::{self, ProcessInfo};
 use crate::admin::request_origin::RequestOrigin;
+use crate::admin::tool_trial::{MAX_TRIAL_BODY_BYTES, ToolTrials, TrialAccess};
 use crate::metrics::MetricsFormat;
 use crate::supervisor::control::{ReloadCause, ReloadResult, SupervisorStopped};
 use crate::transport::http::accept::{MediaRange, media_ranges};
@@ -66,13 +68,17 @@ pub enum AdminRoute {
     Metrics,
     /// The status, as JSON.
     Status,
+    /// Calls and other events, as JSON.
+    Activity,
+    /// The part of the page that calls tools.
+    Trial,
     /// Re-reads the configuration and all plugins.
     Reload,
 }
 
 impl AdminRoute {
     /// All paths, including aliases.
-    const ALL: [(&'static str, Self); 11] = [
+    const ALL: [(&'static str, Self); 13] = [
         ("/", Self::Page),
         ("/status.css", Self::Style),
         ("/status.js", Self::Script),
@@ -83,6 +89,8 @@ impl AdminRoute {
         ("/readyz", Self::Readyz),
         ("/metrics", Self::Metrics),
         ("/status.json", Self::Status),
+        ("/activity.json", Self::Activity),
+        ("/try", Self::Trial),
         ("/reload", Self::Reload),
     ];
 
@@ -110,6 +118,7 @@ impl AdminRoute {
     fn methods(self) -> &'static str {
         match self {
             Self::Reload => "POST",
+            Self::Trial => "GET, HEAD, POST",
             Self::Page
             | Self::Style
             | Self::Script
@@ -118,14 +127,21 @@ impl AdminRoute {
             | Self::Livez
             | Self::Readyz
             | Self::Metrics
-            | Self::Status => "GET, HEAD",
+            | Self::Status
+            | Self::Activity => "GET, HEAD",
         }
     }
 
     fn is_part_of_page(self) -> bool {
         match self {
-            Self::Style | Self::Script | Self::Icon | Self::Events => true,
-            Self::Page | Self::Livez | Self::Readyz | Self::Metrics | Self::Status | Self::Reload => false,
+            Self::Style | Self::Script | Self::Icon | Self::Events | Self::Trial => true,
+            Self::Page
+            | Self::Livez
+            | Self::Readyz
+            | Self::Metrics
+            | Self::Status
+            | Self::Activity
+            | Self::Reload => false,
         }
     }
 
@@ -140,6 +156,8 @@ impl AdminRoute {
             | Self::Events
             | Self::Metrics
             | Self::Status
+            | Self::Activity
+            | Self::Trial
             | Self::Reload => false,
         }
     }
@@ -160,6 +178,7 @@ pub(super) struct AdminRouter {
     reloading: Semaphore,
     /// The open streams of the page.
     streams: Arc<Semaphore>,
+    trials: ToolTrials,
 }
 
 impl AdminRouter {
@@ -172,6 +191,7 @@ impl AdminRouter {
             admin: OnceLock::new(),
             reloading: Semaphore::new(MAX_WAITING_RELOADS),
             streams: Arc::new(Semaphore::new(MAX_PAGE_STREAMS)),
+            trials: ToolTrials::new(config),
         }
     }
 
@@ -246,7 +266,11 @@ impl AdminRouter {
             return Err(Rejection::Method(route.methods()).into());
         }
         match route {
-            AdminRoute::Page => Ok(page_response(page::document(&self.page_content()?))),
+            AdminRoute::Page => {
+                let access = self.trials.access(self.opened()?, head);
+                let document = page::document(&self.page_content()?, access);
+                Ok(page_response(document, page::CONTENT_SECURITY_POLICY))
+            }
             AdminRoute::Style => {
                 Ok(respond(StatusCode::OK, "text/css; charset=utf-8", page::STYLE.to_owned()))
             }
@@ -270,6 +294,18 @@ impl AdminRouter {
                 let ready = Readiness::of(Some(admin)).is_ready();
                 Ok(document(&report::document(&status, (admin.store)().as_ref(), &self.process, ready)))
             }
+            AdminRoute::Activity => {
+                let after = calls_after(head.uri.query().unwrap_or_default())?;
+                let page = self.page_content()?;
+                let calls = match after {
+                    Some(number) => (self.opened()?.calls_after)(number),
+                    None => page.snapshot.calls.recent.iter().rev().cloned().collect(),
+                };
+                let activity = activity(&page, calls, after.is_none());
+                let text = serde_json::to_string(&activity).expect("strings and numbers can be serialised");
+                Ok(respond(StatusCode::OK, JSON_MEDIA_TYPE, text + "\n"))
+            }
+            AdminRoute::Trial => self.trial(head, sender, body).await,
             AdminRoute::Reload if sender == RequestOrigin::OwnPage && is_form(&head.headers) => {
                 self.reload(head).await?;
                 Ok(back_to_page())
@@ -307,6 +343,32 @@ impl AdminRouter {
             () = admin.draining.cancelled() => Err(SupervisorStopped),
         };
         reloaded.map_err(|SupervisorStopped| AdminRejection::Stopping)
+    }
+
+    /// The page that calls tools. Only its own form does.
+    async fn trial(
+        &self,
+        head: &request::Parts,
+        sender: RequestOrigin,
+        body: Body,
+    ) -> Result<Response, AdminRejection> {
+        let admin = self.opened()?;
+        if let TrialAccess::Denied(reason) = self.trials.access(admin, head) {
+            (admin.peer_refused)(peer(head), "try_tools");
+            return Err(AdminRejection::NoTrials(reason));
+        }
+        let document = if head.method == Method::POST {
+            if sender != RequestOrigin::OwnPage || !is_form(&head.headers) {
+                self.record_refusal(head, Rejection::Origin);
+                return Err(Rejection::Origin.into());
+            }
+            let body = body::read(&head.headers, body, MAX_TRIAL_BODY_BYTES).await?;
+            let _active = head.extensions.get::<ConnectionHandle>().map(ConnectionHandle::begin_request);
+            self.trials.submit(admin, head, &body).await?
+        } else {
+            ToolTrials::open(admin, head.uri.query().unwrap_or_default())
+        };
+        Ok(page_response(document, page::trial::CONTENT_SECURITY_POLICY))
     }
 
     /// What the status page shows now.
@@ -360,10 +422,10 @@ pub(super) async fn answer(State(router): State<Arc<AdminRouter>>, request: Requ
     response
 }
 
-fn page_response(document: String) -> Response {
+fn page_response(document: String, policy: &'static str) -> Response {
     let mut response = respond(StatusCode::OK, "text/html; charset=utf-8", document);
     let fields = response.headers_mut();
-    let policy = HeaderValue::from_static(page::CONTENT_SECURITY_POLICY);
+    let policy = HeaderValue::from_static(policy);
     fields.insert(HeaderName::from_static("content-security-policy"), policy);
     // Without a referrer, browsers would also omit the origin of the form.
     fields.insert(HeaderName::from_static("referrer-policy"), HeaderValue::from_static("same-origin"));
@@ -399,6 +461,17 @@ fn metrics_format(headers: &HeaderMap) -> MetricsFormat {
     } else {
         MetricsFormat::PrometheusText
     }
+}
+
+/// The number in `after=N`. `None` without a query.
+fn calls_after(query: &str) -> Result<Option<u64>, AdminRejection> {
+    if query.is_empty() {
+        return Ok(None);
+    }
+    let number = query.strip_prefix("after=").and_then(|number| number.parse().ok());
+    let invalid =
+        || AdminRejection::Body("invalid query; use `?after=N` with the number of a call".to_owned());
+    number.map(Some).ok_or_else(invalid)
 }
 
 /// The body must be a JSON object. There are no options yet.

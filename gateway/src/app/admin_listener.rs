@@ -1,12 +1,15 @@
 //! The admin listener's lifetime: it responds from before anything is loaded until everything else has ended.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
 use moongate_config::AdminConfig;
+use moongate_model::caller::Caller;
+use moongate_protocol::dispatch::NetworkTransport;
 use moongate_protocol::limiter::ConcurrencyLimiter;
-use moongate_protocol::server::Server;
+use moongate_protocol::server::{LineReply, Server, StdioConnection};
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -77,12 +80,13 @@ impl AdminListener {
     }
 
     /// Reports the status from now on. The gateway is ready when every plugin has been loaded or has failed, until
-    /// `draining` is cancelled.
+    /// `draining` is cancelled. `is_open` means that the HTTP endpoint needs no credentials.
     pub(super) fn open(
         &self,
         supervisor: &Supervisor,
         server: &Arc<Server>,
         observers: CallObservers<'_>,
+        is_open: bool,
         draining: &CancellationToken,
     ) {
         let CallObservers { metrics, history, audit } = observers;
@@ -98,9 +102,20 @@ impl AdminListener {
         let store = supervisor.shared_store().cloned();
         let auditor = audit.cloned();
         let refusals = Arc::clone(metrics);
+        let calls = Arc::clone(history);
+        let endpoint = Arc::clone(server);
+        let (tokens, open_catalog) = (supervisor.tokens(), supervisor.catalog());
         self.opener.set_started(AdminContext {
             status: Box::new(supervisor.status_reader()),
             snapshot: Box::new(snapshot_reader(supervisor, server, history)),
+            catalog: supervisor.catalog(),
+            call: Box::new(move |address, request| {
+                Box::pin(operator_call(Arc::clone(&endpoint), address, request))
+            }),
+            is_endpoint_open: Box::new(move || {
+                is_open && tokens.borrow().is_empty() && open_catalog.borrow().roles().is_none()
+            }),
+            calls_after: Box::new(move |number| calls.calls_after(number)),
             reloader: supervisor.reloader(),
             store: Box::new(move || store.as_ref().map(SharedStore::status)),
             metrics: Box::new(move |format| sources.render(format)),
@@ -123,6 +138,34 @@ impl AdminListener {
         if timeout(LAST_ANSWERS_TIMEOUT, self.task).await.is_err() {
             tracing::debug!("the admin listener was aborted, because it was still sending responses");
         }
+    }
+}
+
+/// Sends a request of an operator. Its connection ends with it, which cancels the request if the client disconnects.
+async fn operator_call(server: Arc<Server>, address: IpAddr, request: Vec<u8>) -> Option<Vec<u8>> {
+    let connection = StdioConnection::with_transport(Caller::Operator(address), NetworkTransport::Tcp);
+    let _cancels = OperatorConnection(Arc::clone(&connection));
+    let message = match server.stdio_line(&connection, &request) {
+        LineReply::None => return None,
+        LineReply::Ready(message) => message,
+        LineReply::Pending(pending) => pending.await?,
+        LineReply::Stream(mut messages) => {
+            let mut last = None;
+            while let Some(message) = messages.next().await {
+                last = Some(message.into_message());
+            }
+            last?
+        }
+    };
+    Some(message.to_vec())
+}
+
+/// Cancels the requests of a connection when dropped.
+struct OperatorConnection(Arc<StdioConnection>);
+
+impl Drop for OperatorConnection {
+    fn drop(&mut self) {
+        self.0.cancel_all();
     }
 }
 

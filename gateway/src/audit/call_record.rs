@@ -94,6 +94,9 @@ pub(super) fn principal(caller: &Caller) -> AuditPrincipal {
         Caller::User(user) => {
             AuditPrincipal { name: Some(user.name().to_owned()), ..of(PrincipalKind::User) }
         }
+        Caller::Operator(address) => {
+            AuditPrincipal { address: Some(address.to_string()), ..of(PrincipalKind::Operator) }
+        }
         Caller::Address(address) => {
             AuditPrincipal { address: Some(address.to_string()), ..of(PrincipalKind::Anonymous) }
         }

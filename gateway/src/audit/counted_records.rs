@@ -74,7 +74,8 @@ impl CountedRecords {
             | Caller::Named(_)
             | Caller::Subject(_)
             | Caller::Certificate(_)
-            | Caller::User(_) => self.record_by_principal(record),
+            | Caller::User(_)
+            | Caller::Operator(_) => self.record_by_principal(record),
         }
     }
 

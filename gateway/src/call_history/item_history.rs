@@ -25,6 +25,19 @@ pub struct MinuteCounts {
     pub errors: u32,
 }
 
+/// The sum of several hours.
+#[must_use]
+pub fn sum_of_hours<'m>(hours: impl Iterator<Item = &'m Vec<MinuteCounts>>) -> Vec<MinuteCounts> {
+    let mut sum = vec![MinuteCounts::default(); MINUTES];
+    for hour in hours {
+        for (sum, minute) in sum.iter_mut().zip(hour) {
+            sum.calls = sum.calls.saturating_add(minute.calls);
+            sum.errors = sum.errors.saturating_add(minute.errors);
+        }
+    }
+    sum
+}
+
 /// The calls of the last hour.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ItemCounts {

@@ -77,7 +77,7 @@ fn forgets_removed_plugins_and_old_callers() {
         call(&history, if at % 2 == 0 { "a" } else { "b" }, caller, CallOutcome::ToolError);
     }
     let before = history.read();
-    assert_eq!((before.callers.len(), before.recent.len()), (MAX_CALLERS, MAX_RECENT_CALLS));
+    assert_eq!((before.callers.len(), before.recent.len()), (MAX_CALLERS, MAX_LISTED_CALLS));
     assert_eq!((before.items.len(), before.failures.len()), (2, 2));
     publish.send_replace(catalog(2, &["b"]));
     let after = history.read();
@@ -90,4 +90,19 @@ fn forgets_removed_plugins_and_old_callers() {
         call(&history, &id, Caller::Local, CallOutcome::Done);
     }
     assert!(history.items.read().unwrap().len() <= 2);
+}
+
+#[test]
+fn calls_are_numbered_and_the_last_ones_are_remembered() {
+    let history = CallHistory::new(watch::channel(catalog(1, &["a"])).1);
+    for _ in 0..MAX_RECENT_CALLS + 3 {
+        call(&history, "a", Caller::Local, CallOutcome::ToolError);
+    }
+    let all = history.calls_after(0);
+    let last = (MAX_RECENT_CALLS + 3) as u64;
+    assert_eq!((all.len(), all[0].number, all[MAX_RECENT_CALLS - 1].number), (MAX_RECENT_CALLS, 4, last));
+    let newer: Vec<_> = history.calls_after(last - 2).iter().map(|call| call.number).collect();
+    assert_eq!(newer, [last - 1, last]);
+    assert_eq!(all[0].error.as_deref(), Some("the tool returned an error"));
+    assert_eq!(history.read().recent.len(), MAX_LISTED_CALLS);
 }

@@ -1,4 +1,4 @@
-//! The client of the running gateway's admin listener, used by `reload`, `health` and `list plugins`.
+//! The client of the running gateway's admin listener, used by `reload`, `health`, `logs`, `top` and `list plugins`.
 //!
 //! The token comes from a variable or from the configuration. The configured one is sent only to this machine and to
 //! the configured address.

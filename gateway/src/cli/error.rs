@@ -46,6 +46,11 @@ impl CommandError {
         self
     }
 
+    /// The exit code.
+    pub(super) fn exit(&self) -> ExitKind {
+        self.exit
+    }
+
     /// The first message. Empty if there is none.
     pub(super) fn first_message(&self) -> String {
         let first = self.errors.first().and_then(|error| error["message"].as_str());

@@ -11,6 +11,7 @@ use moongate_model::text::{escape_hidden_in_block, escaped_line, first_chars, is
 use serde_json::Value;
 
 use super::stderr::StderrMessages;
+use crate::call_line::LineStyle;
 use crate::telemetry::above_progress_lines;
 
 /// The maximum length of text quoted within a line, in characters.
@@ -24,10 +25,16 @@ const MAX_SUMMARY_CHARS: usize = 160;
 
 /// Prints a result on stdout. A closed pipe isn't an error: its reader has read enough.
 pub(super) fn stdout(text: &str) -> Result<()> {
+    is_stdout_open_after(text).map(drop)
+}
+
+/// Prints a part of a result on stdout, and reports whether its reader may read more.
+pub(super) fn is_stdout_open_after(text: &str) -> Result<bool> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written.context("can't write to stdout"),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(error).context("can't write to stdout"),
     }
 }
 
@@ -113,6 +120,12 @@ pub(super) fn diagnostics(problems: &[Diagnostic], source: &ConfigSource) {
 pub(super) fn style() -> RenderStyle {
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty());
     if io::stderr().is_terminal() && !unwanted { RenderStyle::Colour } else { RenderStyle::Plain }
+}
+
+/// The style of lines about calls on stdout.
+pub(super) fn stdout_style() -> LineStyle {
+    let unwanted = std::env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty());
+    if io::stdout().is_terminal() && !unwanted { LineStyle::Colour } else { LineStyle::Plain }
 }
 
 /// `1 tool`, `2 tools`.

@@ -1,7 +1,6 @@
-//! The fields of a JSON Schema, with descriptions and example values: tool arguments, plugin settings, and form fields.
+//! The fields of a JSON Schema in words, with example values.
 //! Used by `call` and `inspect`.
 
-use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use moongate_model::json;
@@ -9,86 +8,20 @@ use moongate_model::text::escaped_line;
 use serde_json::{Value, json};
 
 use crate::cli::print;
-
-/// The maximum number of references in a chain.
-const MAX_REFERENCES: usize = 8;
+pub(super) use crate::input_schema::{SchemaField, fields};
+use crate::input_schema::{choices, resolve, types};
 
 /// The maximum depth to which lists and objects are described, because a schema can contain itself.
 const MAX_DEPTH: usize = 3;
 
-/// The maximum number of listed choices, or types of a value.
+/// The maximum number of listed choices.
 const MAX_LISTED_VALUES: usize = 16;
-
-/// The maximum number of alternatives that are searched for constants.
-const MAX_ALTERNATIVES: usize = 1000;
 
 /// The maximum number of listed fields.
 const MAX_FIELD_LINES: usize = 100;
 
 /// The maximum length of a field's line, in characters.
 const MAX_FIELD_LINE_CHARS: usize = 4000;
-
-/// One member of an object's schema.
-#[derive(Debug)]
-pub(super) struct SchemaField<'a> {
-    pub(super) name: &'a str,
-    pub(super) required: bool,
-    /// The schema of the member, with references resolved.
-    pub(super) schema: &'a Value,
-    root: &'a Value,
-}
-
-/// The members that the schema of an object names, required ones first.
-pub(super) fn fields(root: &Value) -> Vec<SchemaField<'_>> {
-    let required: BTreeSet<&str> =
-        root["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let members = root["properties"].as_object().into_iter().flatten();
-    let mut fields: Vec<SchemaField<'_>> = members
-        .map(|(name, schema)| SchemaField {
-            name,
-            required: required.contains(name.as_str()),
-            schema: resolve(schema, root),
-            root,
-        })
-        .collect();
-    fields.sort_by_key(|field| !field.required);
-    fields
-}
-
-/// The schema that references lead to, or the only alternative other than `null`.
-fn resolve<'a>(mut schema: &'a Value, root: &'a Value) -> &'a Value {
-    for _ in 0..MAX_REFERENCES {
-        let reference = schema["$ref"].as_str().and_then(|it| it.strip_prefix('#'));
-        let several = schema["anyOf"].as_array().or_else(|| schema["oneOf"].as_array());
-        let is_there = |one: &&Value| one["type"] != "null" && one.get("const").is_none();
-        let one = match several.map(Vec::as_slice) {
-            Some([one, null] | [null, one]) if is_there(&one) && !is_there(&null) => Some(one),
-            Some(_) | None => None,
-        };
-        schema = match (reference.and_then(|it| root.pointer(it)), one) {
-            (Some(found), _) => found,
-            (None, Some(one)) => one,
-            (None, None) => return schema,
-        };
-    }
-    schema
-}
-
-/// The distinct types of a schema except `null`, up to the maximum number.
-fn types(schema: &Value) -> Vec<&str> {
-    let named = match &schema["type"] {
-        Value::String(one) => vec![one.as_str()],
-        Value::Array(several) => several.iter().filter_map(Value::as_str).take(MAX_ALTERNATIVES).collect(),
-        _ => Vec::new(),
-    };
-    let mut types = Vec::new();
-    for name in named.into_iter().filter(|name| *name != "null") {
-        if types.len() < MAX_LISTED_VALUES && !types.contains(&name) {
-            types.push(name);
-        }
-    }
-    types
-}
 
 /// The remaining size of examples, because a schema can require a huge value or contain itself many times.
 #[derive(Debug)]
@@ -192,29 +125,9 @@ pub(super) fn parse_typed(text: &str, wanted: Option<&Value>) -> Value {
     json::parse_strict(text).unwrap_or_else(|_| Value::from(text))
 }
 
-/// The choices with their titles, at most one more than are listed.
-fn choices(schema: &Value) -> Vec<(&Value, Option<&str>)> {
-    if let Some(values) = schema["enum"].as_array() {
-        let titles = schema["enumNames"].as_array();
-        let title = |at: usize| titles.and_then(|titles| titles.get(at)?.as_str());
-        return values
-            .iter()
-            .take(MAX_LISTED_VALUES + 1)
-            .enumerate()
-            .map(|(at, value)| (value, title(at)))
-            .collect();
-    }
-    let several = schema["oneOf"].as_array().or_else(|| schema["anyOf"].as_array());
-    let constants = several.into_iter().flatten().take(MAX_ALTERNATIVES);
-    constants
-        .filter_map(|one| Some((one.get("const")?, one["title"].as_str())))
-        .take(MAX_LISTED_VALUES + 1)
-        .collect()
-}
-
 /// The type of a schema in words.
 fn type_words(schema: &Value, root: &Value, depth: usize) -> String {
-    let choices = choices(schema);
+    let choices = choices(schema, MAX_LISTED_VALUES + 1);
     if !choices.is_empty() {
         let titled = |title: &str| format!(" ({})", print::inline(title));
         let each = choices
@@ -302,7 +215,7 @@ fn example(schema: &Value, root: &Value, depth: usize, budget: &mut ExampleBudge
         return Value::from("…");
     }
     let given = schema.get("default").or_else(|| schema.get("const")).or_else(|| schema["examples"].get(0));
-    let chosen = choices(schema).first().map(|(value, _)| *value);
+    let chosen = choices(schema, 1).first().map(|(value, _)| *value);
     if let Some(given) = given.filter(|given| !given.is_null()).or(chosen) {
         return budget.take_given(given).unwrap_or_else(|| Value::from("…"));
     }

@@ -1,7 +1,7 @@
 //! The status page of a running gateway.
 
 use moongate_tests::{Admin, Http, Workspace, wait_until};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// The text of the page without tags.
 fn page(admin: Admin) -> String {
@@ -47,4 +47,47 @@ fn shows_calls_used_permissions_and_refusals() {
     }
     // The directory was used, the other host wasn't.
     assert!(after.contains("notes 1 granted ") && after.contains("fetch 1 granted, 1 unused"), "{after}");
+}
+
+/// The headers of a form of the page itself.
+const FORM: &str = "Content-Type: application/x-www-form-urlencoded\r\nSec-Fetch-Site: same-origin\r\n";
+
+#[test]
+fn tools_are_tried_as_the_operator_and_audited() {
+    let workspace = Workspace::new(
+        "[http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n\
+         [audit]\nfile = \"audit.jsonl\"\n\
+         [roles.nobody]\nmembers = [{ caller = \"anonymous\" }]\nallow.tools = [\"nothing_*\"]\n\
+         [plugins.time]\nsource = \"builtin:time\"\n",
+    );
+    // With roles, the admin listener needs credentials, too.
+    let refused = Http::start(&workspace);
+    assert_eq!(refused.admin().get("/try").status, 403);
+    let _ = refused.terminate();
+
+    let config = std::fs::read_to_string(workspace.config()).unwrap();
+    let trusting = config.replace("[admin]\n", "[admin]\ntry_tools = \"all\"\n");
+    workspace.write("gateway.toml", trusting);
+    let http = Http::start(&workspace);
+    let admin = http.admin();
+    let form = admin.get("/try?tool=time_get_current_time").body;
+    assert!(form.contains("<code>timezone</code>") && form.contains("Call time_get_current_time"), "{form}");
+    let called = admin.send("POST", "/try", FORM, "tool=time_get_current_time&a0=Asia%2FTokyo");
+    assert_eq!(called.status, 200, "{called:?}");
+    let shown = called.body.replace("&quot;", "\"");
+    assert!(shown.contains("\"timezone\": \"Asia/Tokyo\"") && shown.contains("badge good"), "{shown}");
+    // The gateway checks the arguments.
+    let json = "tool=time_get_current_time&json=%7B%22timezone%22%3A7%7D";
+    let invalid = admin.send("POST", "/try", FORM, json).body;
+    assert!(invalid.contains("timezone") && invalid.contains("badge bad"), "{invalid}");
+    http.wait_for_log("caller=\"operator\"");
+    let (_, _) = http.terminate();
+    let records = std::fs::read_to_string(workspace.path().join("audit.jsonl")).unwrap();
+    let calls: Vec<Value> = records.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let call =
+        calls.iter().find(|record| record["event"] == "tool_call").unwrap_or_else(|| panic!("{records}"));
+    assert_eq!(call["principal"], json!({ "kind": "operator", "address": "127.0.0.1" }), "{call}");
+    assert_eq!(call["client"]["name"], "moongate-status-page", "{call}");
+    let denied = |record: &&Value| record["event"] == "admin" && record["reason"] == "try_tools";
+    assert!(calls.iter().any(|record| denied(&record)), "{records}");
 }

@@ -14,6 +14,10 @@ use crate::run::ProcessRun;
 /// The names of the browser's program on Debian and elsewhere.
 const BROWSERS: [&str; 2] = ["chromium", "google-chrome"];
 
+/// The pictures in the documentation. They differ a little between runs, so they are replaced only on request.
+const PICTURES: [&str; 2] = ["status-page-light.png", "status-page-dark.png"];
+const UPDATE_VARIABLE: &str = "UPDATE_SCREENSHOTS";
+
 /// Runs the script, which starts gateways itself. It leaves screenshots in cargo's target directory.
 pub(super) fn run(project: &Project) -> Result<SuiteOutcome> {
     let Some(browser) = BROWSERS.into_iter().find_map(find) else {
@@ -30,7 +34,7 @@ pub(super) fn run(project: &Project) -> Result<SuiteOutcome> {
     let screenshots = project.target().join("interop/screenshots");
     fs::create_dir_all(&screenshots).with_context(|| format!("can't create `{}`", screenshots.display()))?;
     let run = node.run(&project.root().join("tests/browser/status_page.mjs")).arg(&node.directory);
-    let run = run.arg(project.gateway()).arg(project.dist().join("malformed.wasm")).arg(screenshots);
+    let run = run.arg(project.gateway()).arg(project.dist().join("malformed.wasm")).arg(&screenshots);
     let run = run.env("MOONGATE_CACHE_DIR", project.code_cache()).env("CHROMIUM", browser);
     let mut tally = Tally::default();
     let is_success = run.current_dir(project.root()).for_each_line(SUITE_TIMEOUT, |line| {
@@ -42,6 +46,12 @@ pub(super) fn run(project: &Project) -> Result<SuiteOutcome> {
     })?;
     if !is_success && tally.failed == 0 {
         tally.add(Tally::FAIL);
+    }
+    if std::env::var_os(UPDATE_VARIABLE).is_some() {
+        for picture in PICTURES {
+            let (from, to) = (screenshots.join(picture), project.root().join("docs").join(picture));
+            fs::copy(&from, &to).with_context(|| format!("can't copy `{}`", from.display()))?;
+        }
     }
     Ok(SuiteOutcome::Checked(tally))
 }

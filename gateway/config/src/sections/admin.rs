@@ -14,6 +14,18 @@ use crate::report::ConfigSource;
 use crate::sections::http::HttpConfig;
 use crate::spec::keys::ROOT;
 
+/// The operators that may try tools on the status page.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ToolTrialPolicy {
+    /// None.
+    Off,
+    /// Those on this machine, unless they would be allowed more than at the endpoint.
+    #[default]
+    Local,
+    /// Everyone who may use the admin listener.
+    All,
+}
+
 /// The admin listener: health, metrics, status and reloads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdminConfig {
@@ -29,6 +41,8 @@ pub struct AdminConfig {
     pub has_broken_tls: bool,
     /// Hosts that requests may be addressed to, in addition to loopback names and the listening address.
     pub allowed_hosts: Vec<Host<String>>,
+    /// The operators that may try tools on the status page.
+    pub try_tools: ToolTrialPolicy,
 }
 
 impl Default for AdminConfig {
@@ -40,6 +54,7 @@ impl Default for AdminConfig {
             tls: None,
             has_broken_tls: false,
             allowed_hosts: Vec::new(),
+            try_tools: ToolTrialPolicy::default(),
         }
     }
 }
@@ -134,6 +149,11 @@ pub(crate) fn read_admin(
         has_broken_tls: tls.is_none() && table.get("tls").is_some(),
         tls,
         allowed_hosts: read_hosts(reader, &table),
+        try_tools: match reader.string(&table, "try_tools").as_ref().map(|word| word.text.as_str()) {
+            Some("off") => ToolTrialPolicy::Off,
+            Some("all") => ToolTrialPolicy::All,
+            Some(_) | None => ToolTrialPolicy::Local, // another word was reported
+        },
     };
     let span = written.map_or(table.span, |text| text.span);
     if admin.is_open_without_credentials(listen) {

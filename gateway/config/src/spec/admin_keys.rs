@@ -24,6 +24,14 @@ pub(super) static ADMIN: &[Key] = &[
         "[]",
         "Accepted host names in the `Host` header, in addition to `localhost` and the address in `listen`.",
     ),
+    optional(
+        "try_tools",
+        ValueKind::OneOf(&["off", "local", "all"]),
+        "\"local\"",
+        "The operators that may call tools on the status page. `local`: those on this machine, if the admin listener \
+         needs credentials, or if the HTTP endpoint needs none and there are no roles. `all`: everyone who may use the \
+         admin listener. `off`: nobody.",
+    ),
     key(
         "tls",
         ValueKind::Table(ADMIN_TLS),

@@ -69,7 +69,7 @@ pub(crate) fn can_reuse(principal: &Principal) -> bool {
         | Principal::Subject(_)
         | Principal::Certificate(_)
         | Principal::User(_) => true,
-        Principal::Anonymous => false,
+        Principal::Anonymous | Principal::Operator => false,
     }
 }
 

@@ -30,6 +30,7 @@ fn is_logged_by_default(caller: &Caller) -> bool {
         | Caller::Subject(_)
         | Caller::Certificate(_)
         | Caller::User(_)
+        | Caller::Operator(_)
         | Caller::Address(_) => true,
     }
 }

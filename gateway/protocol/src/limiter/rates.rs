@@ -86,6 +86,7 @@ fn caller_name(caller: &Caller) -> String {
         Caller::Subject(subject) => format!("subject {} {}", subject.issuer(), subject.subject()),
         Caller::Certificate(name) => format!("certificate {name}"),
         Caller::User(user) => format!("user {}", user.uid()),
+        Caller::Operator(address) => format!("operator {address}"),
         Caller::Address(address) => format!("address {address}"),
     }
 }

@@ -222,6 +222,7 @@ impl Server {
                     | Caller::Subject(_)
                     | Caller::Certificate(_)
                     | Caller::User(_)
+                    | Caller::Operator(_)
                     | Caller::Address(_) => true,
                 };
                 batch_reply(replies.collect(), is_counted)
@@ -265,6 +266,7 @@ impl Server {
             | Caller::Subject(_)
             | Caller::Certificate(_)
             | Caller::User(_)
+            | Caller::Operator(_)
             | Caller::Address(_) => self.unread_responses.is_exceeded(&connection.caller),
         };
         if must_read {

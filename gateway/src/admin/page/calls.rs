@@ -6,8 +6,9 @@ use maud::{Markup, html};
 use moongate_protocol::dispatch::CallKind;
 
 use super::PageContent;
-use super::html::{Tone, badge, count, duration, errors, nothing, number, plot, shown, table, text, time};
+use super::html::{Tone, badge, count, errors, nothing, number, plot, shown, table, text, time};
 use crate::call_history::{CalledName, CallerUse, RecentCall};
+use crate::call_line::short_duration;
 
 /// The maximum number of listed tools.
 const MAX_ITEMS: usize = 200;
@@ -31,7 +32,8 @@ pub(super) fn items(page: &PageContent) -> Markup {
     if items.is_empty() {
         return nothing("No calls in the last hour.");
     }
-    let took = |took: Option<Duration>| html! { @match took { Some(took) => (duration(took)), None => "–" } };
+    let took =
+        |took: Option<Duration>| html! { @match took { Some(took) => (short_duration(took)), None => "–" } };
     let rows: Vec<_> = items
         .iter()
         .take(MAX_ITEMS)
@@ -94,13 +96,13 @@ pub(super) fn recent(page: &PageContent) -> Markup {
     let rows: Vec<_> = recent
         .iter()
         .map(|call| {
-            let RecentCall { at, called, caller, outcome, is_success, took } = call;
+            let RecentCall { number: _, at, called, caller, outcome, is_success, took, error: _ } = call;
             [
                 time(*at, page.now),
                 called_name(called),
                 html! { (shown(&caller.to_string())) },
                 badge(if *is_success { Tone::Good } else { Tone::Bad }, outcome),
-                html! { (duration(*took)) },
+                html! { (short_duration(*took)) },
             ]
         })
         .collect();

@@ -1,7 +1,7 @@
 //! The building blocks of the page: tables, times, numbers, and plots of an hour.
 
 use std::fmt::Write as _;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use maud::{Markup, html};
 use moongate_model::text::escaped_line;
@@ -111,17 +111,6 @@ pub(super) fn errors(number: u64) -> Markup {
     html! { @if number == 0 { "0" } @else { strong.bad { (count(number)) } } }
 }
 
-/// A duration with two or three significant digits.
-pub(super) fn duration(took: Duration) -> String {
-    let micros = took.as_secs_f64() * 1e6;
-    let (value, unit) = match micros {
-        micros if micros < 1e3 => (micros, "µs"),
-        micros if micros < 1e6 => (micros / 1e3, "ms"),
-        micros => (micros / 1e6, "s"),
-    };
-    if value < 10.0 { format!("{value:.1} {unit}") } else { format!("{value:.0} {unit}") }
-}
-
 /// The calls of each minute of an hour as bars, with those that failed at the bottom. `None` for an hour without calls.
 pub(super) fn plot(minutes: &[MinuteCounts]) -> Option<Markup> {
     let most = minutes.iter().map(|minute| minute.calls).max().filter(|most| *most > 0)?;
@@ -141,18 +130,6 @@ pub(super) fn plot(minutes: &[MinuteCounts]) -> Option<Markup> {
             path.errors d=(bars(|minute| minute.errors)) {}
         }
     })
-}
-
-/// The sum of several hours.
-pub(super) fn sum<'m>(hours: impl Iterator<Item = &'m Vec<MinuteCounts>>) -> Vec<MinuteCounts> {
-    let mut sum = vec![MinuteCounts::default(); MINUTES];
-    for hour in hours {
-        for (sum, minute) in sum.iter_mut().zip(hour) {
-            sum.calls = sum.calls.saturating_add(minute.calls);
-            sum.errors = sum.errors.saturating_add(minute.errors);
-        }
-    }
-    sum
 }
 
 /// The button that does the same as `moongate reload`.

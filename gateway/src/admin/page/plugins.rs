@@ -6,8 +6,8 @@ use maud::{Markup, html};
 use moongate_model::names::PluginId;
 
 use super::PageContent;
-use super::html::{Tone, badge, count, errors, nothing, number, plot, shown, sum, table, text, time};
-use crate::call_history::{CallFailure, ItemCounts};
+use super::html::{Tone, badge, count, errors, nothing, number, plot, shown, table, text, time};
+use crate::call_history::{CallFailure, ItemCounts, sum_of_hours};
 use crate::supervisor::status::{
     CodeOrigin, OfferCounts, PluginAbout, PluginActivity, PluginState, PluginStatus,
 };
@@ -49,7 +49,7 @@ pub(super) fn content(page: &PageContent) -> Markup {
                     (load.running)
                     @if load.waiting > 0 { span.more { (load.waiting) " waiting" } }
                 },
-                html! { @if let Some(plot) = plot(&sum(items.iter().map(|item| &item.minutes))) { (plot) } },
+                html! { @if let Some(plot) = plot(&sum_of_hours(items.iter().map(|item| &item.minutes))) { (plot) } },
             ]
         })
         .collect();

@@ -3,7 +3,8 @@
 use maud::{Markup, html};
 
 use super::PageContent;
-use super::html::{Tone, badge, duration, nothing, number, table, text, time, with_code};
+use super::html::{Tone, badge, nothing, number, table, text, time, with_code};
+use crate::call_line::short_duration;
 use crate::supervisor::status::ReloadRecord;
 
 /// The separator of the changes in an outcome.
@@ -28,7 +29,7 @@ pub(super) fn content(page: &PageContent) -> Markup {
                 },
                 badge(tone, word),
                 html! { ul.changes { @for change in &changes { li { (with_code(change)) } } } },
-                html! { (duration(*took)) },
+                html! { (short_duration(*took)) },
             ]
         })
         .collect();

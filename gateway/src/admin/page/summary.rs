@@ -2,8 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::html::{Tone, badge, count, plot, reload_form, shown, sum, time, with_code};
+use super::html::{Tone, badge, count, plot, reload_form, shown, time, with_code};
 use super::{PageContent, ServingState};
+use crate::call_history::sum_of_hours;
 use crate::supervisor::status::{
     ConfigStatus, PendingChange, PluginIssue, PluginState, PluginStatus, WatchMode,
 };
@@ -81,7 +82,7 @@ fn figures(page: &PageContent) -> Markup {
         .filter(|(number, _)| *number > 0)
         .map(|(number, word)| format!("{number} {word}"))
         .collect();
-    let hour = sum(snapshot.calls.items.iter().map(|(_, counts)| &counts.minutes));
+    let hour = sum_of_hours(snapshot.calls.items.iter().map(|(_, counts)| &counts.minutes));
     let total = |value: fn(&crate::call_history::MinuteCounts) -> u32| {
         hour.iter().map(|minute| u64::from(value(minute))).sum::<u64>()
     };

@@ -52,6 +52,8 @@ fn content(plugins: Vec<PluginStatus>) -> PageContent {
     counts.p50 = Some(Duration::from_micros(1_234));
     let caller = Caller::Named(HOSTILE.into());
     let call = RecentCall {
+        number: 1,
+        error: None,
         at: UNIX_EPOCH,
         called: called.clone(),
         caller,
@@ -118,7 +120,7 @@ fn hostile_text_stays_text() {
         plugin("worse", PluginState::Failed(issue())),
         plugin("fine", PluginState::Serving),
     ];
-    let page = document(&content(plugins));
+    let page = document(&content(plugins), TrialAccess::Allowed);
     assert!(page.matches("&lt;script&gt;").count() > 20, "{page}");
     assert_eq!(page.matches("<script").count(), 1, "only the page's own script");
     assert!(
@@ -131,7 +133,7 @@ fn hostile_text_stays_text() {
 
 #[test]
 fn the_page_names_what_operators_look_for() {
-    let page = document(&content(vec![plugin("evil", PluginState::Serving)]));
+    let page = document(&content(vec![plugin("evil", PluginState::Serving)]), TrialAccess::Allowed);
     for part in [
         "12\u{202f}345",
         "1.2 ms",
@@ -142,14 +144,14 @@ fn the_page_names_what_operators_look_for() {
     ] {
         assert!(page.contains(part), "{part}: {page}");
     }
-    let page = document(&content(Vec::new()));
+    let page = document(&content(Vec::new()), TrialAccess::Allowed);
     assert!(page.contains("No plugins are configured"), "{page}");
 }
 
 #[test]
 fn a_page_of_many_plugins_is_small() {
     let plugins = (0..500).map(|at| plugin(&format!("p{at}"), PluginState::Failed(issue())));
-    let page = document(&content(plugins.collect()));
+    let page = document(&content(plugins.collect()), TrialAccess::Allowed);
     assert!(page.contains("And 1\u{202f}483 more"), "{page}");
     assert!(page.len() < 2_000_000, "{}", page.len());
 }

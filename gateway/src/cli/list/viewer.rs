@@ -117,6 +117,7 @@ fn unknown_caller(principal: &Principal, config: &Config) -> Option<String> {
         | Principal::Subject(_)
         | Principal::User(_)
         | Principal::Local
+        | Principal::Operator
         | Principal::Anonymous => None,
     }
 }

@@ -247,6 +247,7 @@ impl Endpoint {
             | Caller::Named(_)
             | Caller::Certificate(_)
             | Caller::User(_)
+            | Caller::Operator(_)
             | Caller::Address(_) => None,
         };
         TokenValidity { of_issuer, ..validity }

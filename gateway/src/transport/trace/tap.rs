@@ -53,7 +53,7 @@ impl Tap {
             Some(Principal::Named(name) | Principal::Certificate(name)) => Some(Arc::clone(name)),
             Some(Principal::Subject(subject)) => Some(subject.name().into()),
             Some(Principal::User(user)) => Some(user.name().into()),
-            Some(Principal::Anonymous | Principal::Local) | None => None,
+            Some(Principal::Anonymous | Principal::Local | Principal::Operator) | None => None,
         };
         let peer = TracedPeer {
             transport: TracedTransport::Http,

@@ -84,6 +84,7 @@ pub(super) fn principal_digest(principal: &Principal) -> Digest {
     let text = match principal {
         Principal::Local => "local".to_owned(),
         Principal::Anonymous => "anonymous".to_owned(),
+        Principal::Operator => "operator".to_owned(),
         Principal::Named(name) => format!("token\n{name}"),
         Principal::Certificate(name) => format!("certificate\n{name}"),
         Principal::Subject(subject) => format!("subject\n{}\n{}", subject.issuer(), subject.subject()),
@@ -96,8 +97,11 @@ pub(super) fn principal_digest(principal: &Principal) -> Digest {
 pub(super) fn caller_digest(caller: &Caller) -> Digest {
     match caller {
         Caller::Address(address) => Digest::of(format!("address\n{address}").as_bytes()),
-        Caller::Local | Caller::Named(_) | Caller::Subject(_) | Caller::Certificate(_) | Caller::User(_) => {
-            principal_digest(&caller.principal())
-        }
+        Caller::Local
+        | Caller::Named(_)
+        | Caller::Subject(_)
+        | Caller::Certificate(_)
+        | Caller::User(_)
+        | Caller::Operator(_) => principal_digest(&caller.principal()),
     }
 }

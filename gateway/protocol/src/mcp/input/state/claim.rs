@@ -53,6 +53,7 @@ impl StateClaim {
         let caller = match principal {
             Principal::Local => "local".to_owned(),
             Principal::Anonymous => "anonymous".to_owned(),
+            Principal::Operator => "operator".to_owned(),
             Principal::Named(name) => format!("named {name}"),
             Principal::Certificate(name) => format!("certificate {name}"),
             Principal::User(user) => format!("user {}", user.uid()),

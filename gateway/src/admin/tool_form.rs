@@ -1,0 +1,189 @@
+//! HTML forms made from JSON Schemas: the fields, and the values that a browser sends for them. Schemas come from plugins,
+//! so inputs are named by their position, and never by their names.
+
+use std::collections::{BTreeMap, HashMap};
+
+use moongate_model::json;
+use serde_json::{Map, Value};
+use url::form_urlencoded;
+
+use crate::input_schema::{choices, fields, types};
+
+/// The maximum number of fields. Others can be set in the JSON text.
+const MAX_FORM_FIELDS: usize = 100;
+
+/// The maximum number of choices of a field.
+const MAX_FORM_CHOICES: usize = 500;
+
+/// The values of a submitted form, by the names of its inputs.
+#[derive(Debug, Default)]
+pub(super) struct FormValues(HashMap<String, String>);
+
+/// The errors of a form, by the names of its inputs.
+pub(super) type FormErrors = BTreeMap<String, String>;
+
+/// The way in which a value is entered.
+#[derive(Debug, PartialEq)]
+pub(super) enum FieldControl<'s> {
+    /// Text in one line, because its format is that of a line.
+    Line,
+    /// Text.
+    Text,
+    /// A number.
+    Number,
+    /// True or false.
+    Boolean,
+    /// One of these values, with their titles.
+    Choice(Vec<(&'s Value, Option<&'s str>)>),
+    /// JSON text.
+    Json,
+}
+
+/// A field of a form.
+#[derive(Debug)]
+pub(super) struct FormField<'s> {
+    /// The name of its input.
+    pub(super) input: String,
+    /// The name of the member.
+    pub(super) name: &'s str,
+    /// Its title, if it has one.
+    pub(super) title: Option<&'s str>,
+    /// Its description, if it has one.
+    pub(super) description: Option<&'s str>,
+    pub(super) is_required: bool,
+    pub(super) control: FieldControl<'s>,
+    default: Option<&'s Value>,
+}
+
+impl FormValues {
+    /// The values in the body of a form.
+    pub(super) fn parse(body: &[u8]) -> Self {
+        Self(form_urlencoded::parse(body).into_owned().collect())
+    }
+
+    /// The value of an input.
+    pub(super) fn get(&self, input: &str) -> Option<&str> {
+        self.0.get(input).map(String::as_str)
+    }
+
+    /// The value of an input, unless it is empty.
+    pub(super) fn filled(&self, input: &str) -> Option<&str> {
+        self.get(input).filter(|text| !text.trim().is_empty())
+    }
+
+    /// The values of a form that shows these members.
+    pub(super) fn of_members(fields: &[FormField<'_>], members: &Value) -> Self {
+        let shown = |field: &FormField<'_>| Some((field.input.clone(), field.text(members.get(field.name)?)));
+        Self(fields.iter().filter_map(shown).collect())
+    }
+}
+
+/// The fields for the members of an object. The names of their inputs begin with `prefix`.
+pub(super) fn form_fields<'s>(schema: &'s Value, prefix: &str) -> Vec<FormField<'s>> {
+    let members = fields(schema).into_iter().take(MAX_FORM_FIELDS).enumerate();
+    let form_fields = members.map(|(at, member)| {
+        let own = schema["properties"].get(member.name).unwrap_or(member.schema);
+        let text = |key: &str| own[key].as_str().or_else(|| member.schema[key].as_str());
+        FormField {
+            input: format!("{prefix}{at}"),
+            name: member.name,
+            title: text("title"),
+            description: text("description"),
+            is_required: member.required,
+            control: control(member.schema),
+            default: own.get("default").or_else(|| member.schema.get("default")),
+        }
+    });
+    form_fields.collect()
+}
+
+fn control(schema: &Value) -> FieldControl<'_> {
+    let choices = choices(schema, MAX_FORM_CHOICES + 1);
+    if !choices.is_empty() && choices.len() <= MAX_FORM_CHOICES {
+        return FieldControl::Choice(choices);
+    }
+    match *types(schema) {
+        ["string"] if schema["format"].is_string() => FieldControl::Line,
+        ["string"] => FieldControl::Text,
+        ["integer" | "number"] => FieldControl::Number,
+        ["boolean"] => FieldControl::Boolean,
+        _ => FieldControl::Json,
+    }
+}
+
+impl FormField<'_> {
+    /// The text that the form shows at first.
+    pub(super) fn initial_text(&self) -> String {
+        self.default.map(|value| self.text(value)).unwrap_or_default()
+    }
+
+    /// The text of a value in this field. That of a choice is its position.
+    fn text(&self, value: &Value) -> String {
+        match (&self.control, value) {
+            (FieldControl::Choice(choices), _) => {
+                let at = choices.iter().position(|(choice, _)| *choice == value);
+                at.map(|at| at.to_string()).unwrap_or_default()
+            }
+            (FieldControl::Line | FieldControl::Text, Value::String(text)) => text.clone(),
+            (FieldControl::Json, Value::Object(_) | Value::Array(_)) => format!("{value:#}"),
+            (_, Value::Null) => String::new(),
+            (_, value) => value.to_string(),
+        }
+    }
+
+    /// The value of a text. `None` leaves the member out.
+    ///
+    /// # Errors
+    /// A sentence without a period.
+    fn value(&self, text: &str) -> Result<Option<Value>, String> {
+        let trimmed = text.trim();
+        match &self.control {
+            FieldControl::Line | FieldControl::Text => {
+                // Browsers send line ends as CRLF (HTML Standard, constructing the entry list).
+                let text = text.replace("\r\n", "\n");
+                Ok((self.is_required || !text.is_empty()).then_some(Value::String(text)))
+            }
+            _ if trimmed.is_empty() => Ok(None),
+            FieldControl::Number => match json::parse_strict(trimmed) {
+                Ok(number) if number.is_number() => Ok(Some(number)),
+                Ok(_) | Err(_) => Err("enter a number".to_owned()),
+            },
+            FieldControl::Boolean => match trimmed {
+                "true" => Ok(Some(Value::Bool(true))),
+                "false" => Ok(Some(Value::Bool(false))),
+                _ => Err("choose true or false".to_owned()),
+            },
+            FieldControl::Choice(choices) => {
+                let chosen = trimmed.parse::<usize>().ok().and_then(|at| choices.get(at));
+                chosen.map(|(value, _)| Some((*value).clone())).ok_or("choose one of the values".to_owned())
+            }
+            FieldControl::Json => match json::parse_strict(trimmed) {
+                Ok(value) => Ok(Some(value)),
+                Err(error) => Err(format!("invalid JSON: {error}")),
+            },
+        }
+    }
+}
+
+/// The object that a form describes.
+///
+/// # Errors
+/// Those of its fields.
+pub(super) fn read_object(
+    fields: &[FormField<'_>],
+    values: &FormValues,
+) -> Result<Map<String, Value>, FormErrors> {
+    let mut object = Map::new();
+    let mut errors = FormErrors::new();
+    for field in fields {
+        match field.value(values.get(&field.input).unwrap_or_default()) {
+            Ok(Some(value)) => drop(object.insert(field.name.to_owned(), value)),
+            Ok(None) => {}
+            Err(error) => drop(errors.insert(field.input.clone(), error)),
+        }
+    }
+    if errors.is_empty() { Ok(object) } else { Err(errors) }
+}
+
+#[cfg(test)]
+mod tests;
