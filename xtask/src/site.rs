@@ -26,10 +26,11 @@ mod source;
 /// The table of contents.
 const SUMMARY: &str = "docs/SUMMARY.md";
 
-/// mdBook's configuration, the style sheet and the icon, and their paths in the directory that mdBook reads.
-const DESIGN: [(&str, &str); 3] = [
+/// mdBook's configuration, the style sheet, the script and the icon, and their paths in the directory that mdBook reads.
+const DESIGN: [(&str, &str); 4] = [
     ("docs/site/book.toml", "book.toml"),
     ("docs/site/site.css", "site.css"),
+    ("docs/site/tables.js", "tables.js"),
     ("gateway/src/admin/page/icon.svg", "theme/favicon.svg"),
 ];
 
