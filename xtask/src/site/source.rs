@@ -18,6 +18,8 @@ pub(super) struct SiteSource {
     root: PathBuf,
     /// The table of contents, with a part for the other files that pages link to.
     summary: String,
+    /// The pages of the repository that the table of contents lists.
+    listed: BTreeSet<String>,
     /// Pages by their path on the site, which ends in `.md`.
     pages: BTreeMap<String, String>,
     images: BTreeSet<String>,
@@ -33,9 +35,13 @@ impl SiteSource {
             waiting.push(path.clone());
             Ok(site_page(&path))
         })?;
-        let mut source =
-            Self { root: root.to_owned(), summary, pages: BTreeMap::new(), images: BTreeSet::new() };
-        let listed: BTreeSet<String> = waiting.iter().cloned().collect();
+        let mut source = Self {
+            root: root.to_owned(),
+            summary,
+            listed: waiting.iter().cloned().collect(),
+            pages: BTreeMap::new(),
+            images: BTreeSet::new(),
+        };
         let mut files = BTreeSet::new();
         while let Some(path) = waiting.pop() {
             let page = site_page(&path);
@@ -45,7 +51,7 @@ impl SiteSource {
             let text = if path.ends_with(".md") { read(root, &path)? } else { file_page(root, &path)? };
             let text = map_links(&text, |link| source.site_link(&path, link, &mut waiting))?;
             source.pages.insert(page, text);
-            if !listed.contains(&path) {
+            if !source.listed.contains(&path) {
                 files.insert(path);
             }
         }
@@ -82,13 +88,19 @@ impl SiteSource {
         Ok(site_page(&target) + anchor)
     }
 
-    /// Pages in `docs` that the table of contents doesn't list.
+    /// Pages below `docs` that the table of contents doesn't list.
     pub(super) fn unlisted_pages(&self) -> Result<Vec<String>> {
         let mut unlisted = Vec::new();
-        for entry in fs::read_dir(self.root.join("docs"))? {
-            let page = format!("docs/{}", entry?.file_name().to_string_lossy());
-            if page.ends_with(".md") && page != SUMMARY && !self.summary.contains(&format!("]({page})")) {
-                unlisted.push(format!("{page}: list this page in {SUMMARY}"));
+        let mut directories = vec!["docs".to_owned()];
+        while let Some(directory) = directories.pop() {
+            for entry in fs::read_dir(self.root.join(&directory))? {
+                let entry = entry?;
+                let path = format!("{directory}/{}", entry.file_name().to_string_lossy());
+                if entry.path().is_dir() {
+                    directories.push(path);
+                } else if path.ends_with(".md") && path != SUMMARY && !self.listed.contains(&path) {
+                    unlisted.push(format!("{path}: list this page in {SUMMARY}"));
+                }
             }
         }
         Ok(unlisted)

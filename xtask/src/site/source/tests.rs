@@ -59,9 +59,9 @@ fn a_link_without_a_target_is_an_error() {
 
 #[test]
 fn finds_pages_that_the_contents_do_not_list() {
-    let root = repository(&[("README.md", ""), ("docs/a.md", ""), ("docs/b.md", "")]);
+    let root = repository(&[("README.md", ""), ("docs/a.md", ""), ("docs/b/c.md", "")]);
     let source = SiteSource::collect(root.path()).unwrap();
-    assert_eq!(source.unlisted_pages().unwrap(), ["docs/b.md: list this page in docs/SUMMARY.md"]);
+    assert_eq!(source.unlisted_pages().unwrap(), ["docs/b/c.md: list this page in docs/SUMMARY.md"]);
 }
 
 #[test]
