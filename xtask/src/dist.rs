@@ -29,7 +29,7 @@ mod sbom;
 mod server_json;
 mod target;
 
-use repository::Repository;
+pub(crate) use repository::Repository;
 use target::Target;
 
 /// The version of the release: that of the workspace.

@@ -34,6 +34,8 @@ pub(crate) enum MissingTool {
     Chromium,
     /// cargo-deny.
     CargoDeny,
+    /// mdBook.
+    MdBook,
 }
 
 impl fmt::Display for MissingTool {
@@ -44,6 +46,7 @@ impl fmt::Display for MissingTool {
             Self::Node => "Node 22 isn't installed, and npm has no build for this machine",
             Self::Chromium => "chromium isn't installed",
             Self::CargoDeny => "cargo-deny isn't installed; run `cargo install --locked cargo-deny`",
+            Self::MdBook => "mdbook isn't installed; run `cargo install --locked mdbook`",
         })
     }
 }

@@ -17,6 +17,7 @@ mod project;
 mod report;
 mod run;
 mod server;
+mod site;
 mod soak;
 mod terminal_svg;
 mod test;
@@ -36,13 +37,14 @@ Usage: cargo xtask <verb> [options]
 
 Verbs:
   demo [--stdio]         build the gateway and the plugins, then serve `gateway.toml` over HTTP (or stdio)
-  test [--fast]          run everything that CI runs; --fast skips clippy, docs, cargo-deny and the interop tests
+  test [--fast]          run everything that CI runs; --fast skips clippy, docs, site, cargo-deny and interop tests
   interop [suite…]       test the built gateway with real MCP clients; suites: typescript, python, rust, inspector,
                          oauth, browser, official, conformance
   build-plugins          build all guests and copy them to `plugins/dist/<name>.wasm`; JavaScript and Python guests
                          need npm and Python
   dist [part…]           write the files of a release: static binary, packages, container image; `dist --help` lists
                          the parts
+  site                   build the documentation site in `target/site` with mdBook, and check its links
   terminal-svg           redraw `docs/terminal.svg`, the terminal in the README, with the built gateway
   tidy                   check file conventions that no compiler checks
   bench [part…]          measure the gateway and its peers (release build), or write `docs/performance.md` from the
@@ -92,6 +94,7 @@ fn run_verb(arguments: &[String]) -> Result<ExitCode> {
         "tidy" => tidy::run(&project, rest),
         "dist" => dist::run(&project, rest),
         "bench" => bench::run(&project, rest),
+        "site" => site::run(&project, rest),
         "soak" => soak::run(&project, rest),
         other => bail!("unknown verb `{other}`; see `cargo xtask --help`"),
     }

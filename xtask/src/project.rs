@@ -59,6 +59,11 @@ impl Project {
         self.target.join("debug").join(format!("moongate{}", env::consts::EXE_SUFFIX))
     }
 
+    /// The built documentation site.
+    pub(crate) fn site(&self) -> PathBuf {
+        self.target.join("site")
+    }
+
     /// The cache of compiled code of the gateways of tests and interop tests, separate from the user's own.
     pub(crate) fn code_cache(&self) -> PathBuf {
         self.target.join("debug/moongate-test-cache")

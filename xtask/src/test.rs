@@ -10,7 +10,7 @@ use anyhow::Result;
 use crate::project::Project;
 use crate::report::{Report, Tally};
 use crate::run::ProcessRun;
-use crate::{build_plugins, deny, dist, foreign_plugins, interop, tidy};
+use crate::{build_plugins, deny, dist, foreign_plugins, interop, site, tidy};
 
 /// If all tests together take longer, one of them hangs.
 const TESTS_TIMEOUT: Duration = Duration::from_secs(30 * 60);
@@ -64,6 +64,7 @@ fn run_steps(project: &Project, extent: Extent) -> Report {
         report.step("MCP bundle", || dist::check_bundle(project));
         report.step("fuzz targets", || one_check(fuzz_targets(project)));
         report.step("docs", || docs(project));
+        report.step("site", || site::check(project));
     }
     report
 }
