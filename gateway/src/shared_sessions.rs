@@ -14,7 +14,7 @@ use moongate_protocol::catalog::ListKind;
 use moongate_protocol::jsonrpc::Id;
 use moongate_protocol::session::shared::{
     BusySession, ClaimOutcome, JournalPart, JournalPosition, KnownLists, MAX_JOURNAL_ENTRIES,
-    MAX_LOGGED_BYTES, MAX_LOGGED_EVENTS, MAX_LOGGED_STREAMS, Mail, MailRecipient, NewEvents, NewSession,
+    MAX_LOGGED_BYTES, MAX_LOGGED_EVENTS, MAX_LOGGED_MESSAGE_BYTES, MAX_LOGGED_STREAMS, Mail, MailRecipient, NewEvents, NewSession,
     NotificationClaim, NotificationState, NotificationTakeover, REPLICA_LEASE, ReplicaId, Rival,
     STREAM_LOG_TTL, SessionUpdate, SessionUpdateOutcome, SharedSessionStore, SharedStoreError,
     StoreOperation, StoredSession, StreamEnd, StreamLog, StreamName, TakeoverOutcome, ToldChange, WakeUp,
@@ -295,12 +295,14 @@ impl SharedSessionStore for StoredSessions {
         Box::pin(async move {
             let mut call = self.call(SessionScript::Read);
             call.arg(id).arg(&stream.0).arg(after.to_string()).arg(watcher.as_str());
-            let (facts, events): (Vec<String>, Vec<Vec<u8>>) = self.run(call).await?;
+            call.arg(MAX_LOGGED_MESSAGE_BYTES.to_string());
+            let (facts, events, more): (Vec<String>, Vec<Vec<u8>>, u8) = self.run(call).await?;
             let [replica, request, ended] = &facts[..] else { return Ok(None) };
             Ok(Some(StreamLog {
                 replica: ReplicaId::parse(replica).ok_or_else(|| malformed("a replica's id"))?,
                 request: Id::from_token(request).ok(),
                 events: logged_events(events)?,
+                has_more: more == 1,
                 end: if ended.is_empty() { StreamEnd::Open } else { StreamEnd::Ended },
             }))
         })

@@ -165,14 +165,22 @@ local function add_event(id, stream, number, message, most, ttl)
   redis.call('PEXPIRE', log, ttl)
 end
 
-local function events_after(id, stream, after)
-  local events = {}
-  local log = redis.call('XRANGE', part(id, 'log:' .. stream), '(' .. after .. '-0', '+')
-  for _, entry in ipairs(log) do
+-- Returns 1 as well if there are more events than fit into so many bytes.
+local function events_after(id, stream, after, most_bytes)
+  local events, bytes = {}, 0
+  local log, entry = part(id, 'log:' .. stream), {after .. '-0'}
+  while true do
+    entry = redis.call('XRANGE', log, '(' .. entry[1], '+', 'COUNT', 1)[1]
+    if not entry then
+      return events, 0
+    end
+    bytes = bytes + #entry[2][2]
+    if most_bytes and bytes > tonumber(most_bytes) and #events > 0 then
+      return events, 1
+    end
     events[#events + 1] = string.match(entry[1], '^%d+')
     events[#events + 1] = entry[2][2]
   end
-  return events
 end
 ";
 
@@ -312,7 +320,10 @@ for _, kind in ipairs({'tools', 'prompts', 'resources'}) do
     known[#known + 1] = digest
   end
 end
-local events = resumed and events_after(id, resumed, after) or {}
+local events = {}
+if resumed then
+  events = events_after(id, resumed, after)
+end
 return {'taken', known, redis.call('HGETALL', part(id, 'subscriptions')), events}
 ";
 
@@ -382,10 +393,11 @@ local stream, after, watcher = ARGV[3], ARGV[4], ARGV[5]
 local facts = part(id, 'stream:' .. stream)
 local found = redis.call('HMGET', facts, 'replica', 'request', 'ended')
 if not found[1] or not exists(id) then
-  return {{}, {}}
+  return {{}, {}, 0}
 end
 redis.call('HSET', facts, 'watcher', watcher)
-return {{found[1], found[2] or '', found[3] or ''}, events_after(id, stream, after)}
+local events, more = events_after(id, stream, after, ARGV[6])
+return {{found[1], found[2] or '', found[3] or ''}, events, more}
 ";
 
 const REPORT_UPDATES: &str = "

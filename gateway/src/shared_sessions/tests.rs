@@ -213,6 +213,7 @@ async fn streams_are_logged_once() {
         replica: ann.clone(),
         request: Some(Id::from(7)),
         events: Vec::new(),
+        has_more: false,
         end: StreamEnd::Open,
     };
     assert_eq!(log, expected);
@@ -224,6 +225,23 @@ async fn streams_are_logged_once() {
     let log = store.read("x", &name("p1"), 1, bob).await.unwrap().unwrap();
     assert_eq!(log.events, [(2, "2".into()), (4, "4".into())]);
     assert_eq!(log.end, StreamEnd::Ended);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn long_logs_are_read_in_parts() {
+    let Some(fixture) = Fixture::start().await else { return };
+    let Fixture { store, bob, .. } = &fixture;
+    fixture.create("x", "ann", 10).await;
+    for number in 1..=5 {
+        let events = vec![(number, Bytes::from(vec![b'a'; 400_000]))];
+        let end = if number == 5 { StreamEnd::Ended } else { StreamEnd::Open };
+        store.append(&NewEvents { events, ..fixture.events(&[], end) }).await.unwrap();
+    }
+    for (after, numbers, has_more) in [(0, &[1, 2][..], true), (2, &[3, 4], true), (4, &[5], false)] {
+        let log = store.read("x", &name("p1"), after, bob).await.unwrap().unwrap();
+        let read: Vec<_> = log.events.iter().map(|(number, _)| *number).collect();
+        assert_eq!((&read[..], log.has_more), (numbers, has_more));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

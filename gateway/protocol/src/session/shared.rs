@@ -42,6 +42,10 @@ pub const STREAM_LOG_TTL: Duration = Duration::from_secs(5 * 60);
 /// The number of events to which the log of a stream may be cut. A replica keeps fewer of a stream whose client reads.
 pub const MAX_LOGGED_EVENTS: usize = 512;
 
+/// The maximum size of a message in the log of a stream, and of all messages that are written or read at once, in bytes:
+/// it must be transferred within the store's `response_timeout`.
+pub const MAX_LOGGED_MESSAGE_BYTES: usize = 1 << 20;
+
 /// The size of the logs of a session's streams, in bytes, above which those that have ended are dropped, oldest first.
 pub const MAX_LOGGED_BYTES: usize = 1 << 20;
 
@@ -119,7 +123,8 @@ pub trait SharedSessionStore: fmt::Debug + Send + Sync {
     /// [`MAX_LOGGED_BYTES`] or [`MAX_LOGGED_STREAMS`], the logs of streams that have ended are dropped.
     fn append<'a>(&'a self, events: &'a NewEvents) -> StoreOperation<'a, ()>;
 
-    /// Reads the log of a stream after an event, and makes `watcher` the replica that new events wake.
+    /// Reads a part of the log of a stream after an event, with messages of [`MAX_LOGGED_MESSAGE_BYTES`] in total at most,
+    /// and makes `watcher` the replica that new events wake.
     fn read<'a>(
         &'a self,
         id: &'a str,
@@ -369,6 +374,8 @@ pub struct StreamLog {
     pub request: Option<Id>,
     /// The events, each with its number.
     pub events: Vec<(u64, Bytes)>,
+    /// True if the log has more events than these.
+    pub has_more: bool,
     /// The end, if nothing follows.
     pub end: StreamEnd,
 }

@@ -24,7 +24,7 @@ struct Replicas {
 
 fn offering(gate: &Arc<Notify>, more: &[&str]) -> Arc<Catalog> {
     let object = json!({ "type": "object" });
-    let tools = ["fine", "hangs", "says", "asks", "slow"].iter().chain(more);
+    let tools = ["fine", "hangs", "says", "asks", "slow", "long", "too_long"].iter().chain(more);
     let mut fake = tools.fold(FakePlugin::new("a"), |fake, name| fake.tool(name, &object, None));
     let gate = Arc::clone(gate);
     fake.on_tool = Some(Box::new(move |context, (name, _)| {
@@ -57,6 +57,18 @@ fn offering(gate: &Arc<Notify>, more: &[&str]) -> Arc<Catalog> {
                     }
                     done("slow".to_owned())
                 })
+            }
+            "long" => {
+                context.sink.progress(1.0, None, None);
+                let gate = Arc::clone(&gate);
+                Box::pin(async move {
+                    gate.notified().await;
+                    done("x".repeat(700_000))
+                })
+            }
+            "too_long" => {
+                context.sink.progress(1.0, None, None);
+                ready(done("x".repeat(1 << 20)))
             }
             "hangs" => Box::pin(async move {
                 context.cancel.cancelled().await;
@@ -177,8 +189,9 @@ async fn is_silent(events: &mut EventStream) -> bool {
     tokio::time::timeout(Duration::from_secs(20), events.next()).await.is_err()
 }
 
-fn slow() -> Vec<u8> {
-    request(7, "tools/call", &json!({ "name": "a_slow", "_meta": { "progressToken": 1 } }))
+/// A call of a tool that reports progress.
+fn streaming(tool: &str) -> Vec<u8> {
+    request(7, "tools/call", &json!({ "name": tool, "_meta": { "progressToken": 1 } }))
 }
 
 #[tokio::test(start_paused = true)]
@@ -254,7 +267,7 @@ async fn a_broken_stream_resumes_on_another_replica() {
     let replicas = Replicas::start();
     let client = replicas.session().await;
     let [a, b] = &replicas.servers[..] else { unreachable!() };
-    let mut events = client.events(a, &slow()).await;
+    let mut events = client.events(a, &streaming("a_slow")).await;
     next(&mut events).await.unwrap();
     let (id, first) = next(&mut events).await.unwrap();
     assert_eq!(first["params"]["progress"], 1);
@@ -282,10 +295,64 @@ async fn a_broken_stream_resumes_on_another_replica() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_message_too_long_for_the_store_ends_a_resume_at_once() {
+    let replicas = Replicas::start();
+    let client = replicas.session().await;
+    let [a, b] = &replicas.servers[..] else { unreachable!() };
+    let mut events = client.events(a, &streaming("a_too_long")).await;
+    next(&mut events).await.unwrap();
+    let (id, _) = next(&mut events).await.unwrap();
+    drop(events);
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    let mut elsewhere = client.listen(b, Some(&id)).await;
+    next(&mut elsewhere).await.unwrap();
+    let (_, response) = next(&mut elsewhere).await.unwrap();
+    let error = &response["error"];
+    assert_eq!(
+        (&response["id"], &error["data"]["reason"]),
+        (&json!(7), &json!("too_large_to_resume")),
+        "{error}"
+    );
+    assert_eq!(next(&mut elsewhere).await, None);
+    let mut here = client.listen(a, Some(&id)).await;
+    next(&mut here).await.unwrap();
+    let (_, response) = next(&mut here).await.unwrap();
+    let text = response["result"]["content"][0]["text"].as_str().unwrap();
+    assert_eq!(text.len(), 1 << 20, "its own replica has the response");
+}
+
+#[tokio::test(start_paused = true)]
+async fn long_messages_are_stored_one_after_another() {
+    let replicas = Replicas::start();
+    let client = replicas.session().await;
+    let [a, b] = &replicas.servers[..] else { unreachable!() };
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        let mut events = client.events(a, &streaming("a_long")).await;
+        next(&mut events).await.unwrap();
+        ids.push(next(&mut events).await.unwrap().0);
+    }
+    replicas.store.set_failing(true);
+    replicas.gate.notify_waiters();
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    replicas.store.set_failing(false);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    for id in &ids {
+        let mut events = client.listen(b, Some(id)).await;
+        next(&mut events).await.unwrap();
+        let (_, response) = next(&mut events).await.unwrap();
+        assert_eq!(response["result"]["content"][0]["text"].as_str().map(str::len), Some(700_000));
+        assert_eq!(next(&mut events).await, None);
+    }
+    let most = replicas.store.most_appended();
+    assert!((700_000..=1 << 20).contains(&most), "{most}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn calls_of_a_lost_replica_end_with_an_error() {
     let mut replicas = Replicas::start();
     let client = replicas.session().await;
-    let mut events = client.events(&replicas.servers[0], &slow()).await;
+    let mut events = client.events(&replicas.servers[0], &streaming("a_slow")).await;
     next(&mut events).await.unwrap();
     let (id, _) = next(&mut events).await.unwrap();
     drop(events);
@@ -451,7 +518,7 @@ async fn sessions_survive_an_outage_of_the_store() {
     let replicas = Replicas::start();
     let client = replicas.session().await;
     let server = &replicas.servers[0];
-    let mut events = client.events(server, &slow()).await;
+    let mut events = client.events(server, &streaming("a_slow")).await;
     next(&mut events).await.unwrap();
     replicas.store.set_failing(true);
     tokio::time::sleep(Duration::from_secs(10)).await;

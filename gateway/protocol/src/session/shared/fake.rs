@@ -22,6 +22,9 @@ struct FakeState {
     wake_ups: HashMap<String, mpsc::UnboundedSender<WakeUp>>,
     /// The number of operations so far.
     operations: usize,
+    /// The size of the messages that are being appended, and the largest so far, in bytes.
+    appending: usize,
+    most_appended: usize,
     fails: bool,
     loses_wake_ups: bool,
 }
@@ -72,6 +75,11 @@ impl FakeSharedStore {
         self.lock().operations
     }
 
+    /// The largest size of messages that were appended at the same time, in bytes.
+    pub(crate) fn most_appended(&self) -> usize {
+        self.lock().most_appended
+    }
+
     fn lock(&self) -> MutexGuard<'_, FakeState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -90,6 +98,11 @@ impl FakeSharedStore {
 }
 
 impl FakeState {
+    fn start_appending(&mut self, bytes: usize) {
+        self.appending += bytes;
+        self.most_appended = self.most_appended.max(self.appending);
+    }
+
     fn wake(&self, replica: &str, wake_up: WakeUp) {
         if let Some(out) = self.wake_ups.get(replica).filter(|_| !self.loses_wake_ups) {
             let _ = out.send(wake_up);
@@ -279,7 +292,8 @@ impl SharedSessionStore for FakeSharedStore {
     }
 
     fn append<'a>(&'a self, events: &'a NewEvents) -> StoreOperation<'a, ()> {
-        self.operation(move |state| {
+        let bytes: usize = events.events.iter().map(|(_, message)| message.len()).sum();
+        let append = self.operation(move |state| {
             let NewEvents { id, stream, replica, request, events, end } = events.clone();
             let Some(session) = state.sessions.get_mut(&id) else { return };
             let log = session.logs.entry(stream.clone()).or_insert_with(|| FakeLog {
@@ -299,6 +313,12 @@ impl SharedSessionStore for FakeSharedStore {
             if let Some(watcher) = log.watcher.clone() {
                 state.wake(watcher.as_str(), WakeUp::Stream(id, stream));
             }
+        });
+        Box::pin(async move {
+            self.lock().start_appending(bytes);
+            let appended = append.await;
+            self.lock().appending -= bytes;
+            appended
         })
     }
 
@@ -312,11 +332,14 @@ impl SharedSessionStore for FakeSharedStore {
         self.operation(move |state| {
             let log = state.sessions.get_mut(id)?.logs.get_mut(stream)?;
             log.watcher = Some(watcher.clone());
-            let events = log.events.range(after + 1..);
+            // One at a time, as if all were large.
+            let mut events = log.events.range(after + 1..);
+            let event = events.next();
             Some(StreamLog {
                 replica: log.replica.clone(),
                 request: log.request.clone(),
-                events: events.map(|(number, message)| (*number, message.clone())).collect(),
+                events: event.into_iter().map(|(number, message)| (*number, message.clone())).collect(),
+                has_more: events.next().is_some(),
                 end: log.end,
             })
         })

@@ -386,19 +386,21 @@ impl ForeignStreamTask {
                     return;
                 }
             }
-            if log.end == StreamEnd::Ended {
+            if log.end == StreamEnd::Ended && !log.has_more {
                 return;
             }
-            match self.shared.store.is_alive(&log.replica).await {
-                Ok(true) | Err(_) => missing_since = None,
-                Ok(false) => {
-                    let since = *missing_since.get_or_insert_with(Instant::now);
-                    if since.elapsed() >= LOST_AFTER {
-                        self.end_lost_stream(&log).await;
+            if !log.has_more {
+                match self.shared.store.is_alive(&log.replica).await {
+                    Ok(true) | Err(_) => missing_since = None,
+                    Ok(false) => {
+                        let since = *missing_since.get_or_insert_with(Instant::now);
+                        if since.elapsed() >= LOST_AFTER {
+                            self.end_lost_stream(&log).await;
+                        }
                     }
                 }
+                let _ = timeout(POLL_INTERVAL, watch.wake.notified()).await;
             }
-            let _ = timeout(POLL_INTERVAL, watch.wake.notified()).await;
             let (id, replica) = (&self.session.id, &self.shared.replica);
             log = loop {
                 match self.shared.store.read(id, &self.name, self.last.event, replica).await {
