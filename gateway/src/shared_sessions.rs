@@ -14,11 +14,11 @@ use moongate_protocol::catalog::ListKind;
 use moongate_protocol::jsonrpc::Id;
 use moongate_protocol::session::shared::{
     BusySession, ClaimOutcome, JournalPart, JournalPosition, KnownLists, MAX_JOURNAL_ENTRIES,
-    MAX_LOGGED_BYTES, MAX_LOGGED_EVENTS, MAX_LOGGED_MESSAGE_BYTES, MAX_LOGGED_STREAMS, Mail, MailRecipient, NewEvents, NewSession,
-    NotificationClaim, NotificationState, NotificationTakeover, REPLICA_LEASE, ReplicaId, Rival,
-    STREAM_LOG_TTL, SessionUpdate, SessionUpdateOutcome, SharedSessionStore, SharedStoreError,
-    StoreOperation, StoredSession, StreamEnd, StreamLog, StreamName, TakeoverOutcome, ToldChange, WakeUp,
-    WakeUps,
+    MAX_LOGGED_BYTES, MAX_LOGGED_EVENTS, MAX_LOGGED_MESSAGE_BYTES, MAX_LOGGED_STREAMS, Mail, MailOutcome,
+    MailRecipient, NewEvents, NewSession, NotificationClaim, NotificationState, NotificationTakeover,
+    REPLICA_LEASE, ReplicaId, Rival, STREAM_LOG_TTL, SessionUpdate, SessionUpdateOutcome, SharedSessionStore,
+    SharedStoreError, StoreOperation, StoredSession, StreamEnd, StreamLog, StreamName, TakeoverOutcome,
+    ToldChange, WakeUp, WakeUps,
 };
 use moongate_store::{
     Cmd, FromRedisValue, SharedStore, StoreError, StoreEvent, StoreSubscriber, StoreUse, cmd,
@@ -33,7 +33,7 @@ use scripts::{ScriptCall, SessionScript};
 /// The time for which mail is kept for a replica that doesn't read it.
 const MAIL_TTL: Duration = Duration::from_secs(60);
 
-/// The number of messages in a replica's inbox above which more are discarded.
+/// The number of messages in a replica's inbox above which more are refused.
 const MAX_INBOX_MAIL: usize = 64;
 
 /// The time within which a subscription to wake-ups must be open.
@@ -162,7 +162,7 @@ impl SharedSessionStore for StoredSessions {
         })
     }
 
-    fn send<'a>(&'a self, recipient: MailRecipient<'a>, mail: &'a Mail) -> StoreOperation<'a, ()> {
+    fn send<'a>(&'a self, recipient: MailRecipient<'a>, mail: &'a Mail) -> StoreOperation<'a, MailOutcome> {
         Box::pin(async move {
             let mut call = self.call(SessionScript::Send);
             call.arg(mail.to_text()).arg(millis(MAIL_TTL));
@@ -171,16 +171,23 @@ impl SharedSessionStore for StoredSessions {
                 MailRecipient::OtherMembers(own) => call.arg("members").arg(own.as_str()),
             };
             call.arg(&mail.session).arg(MAX_INBOX_MAIL.to_string());
-            self.run(call).await
+            Ok(match self.run::<String>(call).await?.as_str() {
+                "sent" => MailOutcome::Sent,
+                _ => MailOutcome::Undelivered,
+            })
         })
     }
 
-    fn take_mail<'a>(&'a self, replica: &'a ReplicaId) -> StoreOperation<'a, Vec<Mail>> {
+    fn take_mail<'a>(
+        &'a self,
+        replica: &'a ReplicaId,
+        handled: usize,
+    ) -> StoreOperation<'a, Vec<Option<Mail>>> {
         Box::pin(async move {
             let mut call = self.call(SessionScript::TakeMail);
-            call.arg(replica.as_str());
+            call.arg(replica.as_str()).arg(handled.to_string()).arg(MAX_LOGGED_MESSAGE_BYTES.to_string());
             let texts: Vec<String> = self.run(call).await?;
-            Ok(texts.iter().filter_map(|text| Mail::from_text(text)).collect())
+            Ok(texts.iter().map(|text| Mail::from_text(text)).collect())
         })
     }
 

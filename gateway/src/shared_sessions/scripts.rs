@@ -281,23 +281,33 @@ if recipient == 'members' then
   replicas = redis.call('SMEMBERS', part(ARGV[6], 'members'))
 end
 local members = part(ARGV[6], 'members')
+local outcome = 'sent'
 for _, replica in ipairs(replicas) do
   local inbox = prefix .. 'inbox:' .. replica
-  local is_recipient = redis.call('SISMEMBER', members, replica) == 1 and is_alive(replica)
   local is_sender = recipient == 'members' and replica == ARGV[5]
-  if is_recipient and not is_sender and redis.call('LLEN', inbox) < tonumber(ARGV[7]) then
+  if not is_alive(replica) or redis.call('LLEN', inbox) >= tonumber(ARGV[7]) then
+    outcome = 'undelivered'
+  elseif redis.call('SISMEMBER', members, replica) == 1 and not is_sender then
     redis.call('RPUSH', inbox, mail)
     redis.call('PEXPIRE', inbox, ttl)
     wake(replica, 'mail')
   end
 end
+return outcome
 ";
 
 const TAKE_MAIL: &str = "
 local inbox = prefix .. 'inbox:' .. ARGV[2]
-local mail = redis.call('LRANGE', inbox, 0, -1)
-redis.call('DEL', inbox)
-return mail
+redis.call('LTRIM', inbox, ARGV[3], -1)
+local mail, bytes = {}, 0
+while true do
+  local next = redis.call('LINDEX', inbox, #mail)
+  bytes = bytes + #(next or '')
+  if not next or (bytes > tonumber(ARGV[4]) and #mail > 0) then
+    return mail
+  end
+  mail[#mail + 1] = next
+end
 ";
 
 const TAKE_NOTIFICATIONS: &str = "

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use moongate_config::{RatesWhenDown, StoreAddress, StoreConfig};
+use moongate_model::json::Json;
 use moongate_model::names::Digest;
 use moongate_protocol::session::shared::{MailContent, NotificationClaim};
 use tempfile::TempDir;
@@ -254,12 +255,14 @@ async fn mail_and_updates_arrive_with_wake_ups() {
     store.send(MailRecipient::OtherMembers(bob), &mail).await.unwrap();
     assert_eq!(next_wake(&mut wake_ups).await, Some(WakeUp::Mail));
     store.send(MailRecipient::Replica(ann), &mail).await.unwrap();
-    assert_eq!(store.take_mail(ann).await.unwrap(), [mail.clone(), mail.clone()]);
-    assert_eq!(store.take_mail(ann).await.unwrap(), []);
+    let two = [Some(mail.clone()), Some(mail.clone())];
+    assert_eq!(store.take_mail(ann, 0).await.unwrap(), two);
+    assert_eq!(store.take_mail(ann, 0).await.unwrap(), two, "it stays until it was handled");
+    assert_eq!(store.take_mail(ann, 2).await.unwrap(), []);
     store.release_lease(bob).await.unwrap();
     assert!(!store.is_alive(bob).await.unwrap() && store.is_alive(ann).await.unwrap());
-    store.send(MailRecipient::Replica(bob), &mail).await.unwrap();
-    assert_eq!(store.take_mail(bob).await.unwrap(), []);
+    assert_eq!(store.send(MailRecipient::Replica(bob), &mail).await.unwrap(), MailOutcome::Undelivered);
+    assert_eq!(store.take_mail(bob, 0).await.unwrap(), []);
     assert_eq!(next_wake(&mut wake_ups).await, Some(WakeUp::Mail));
     let start = store.updates_after(None).await.unwrap();
     assert_eq!(start, JournalPart::default());
@@ -306,10 +309,27 @@ async fn an_inbox_has_a_limit_and_takes_mail_about_own_sessions_only() {
     let (store, ann, bob) = (&fixture.store, &fixture.ann, &fixture.bob);
     fixture.create("x", "one", 10).await;
     let mail = Mail { session: "x".to_owned(), content: MailContent::Cancel(Id::from(3)) };
-    store.send(MailRecipient::Replica(bob), &mail).await.unwrap();
-    assert_eq!(store.take_mail(bob).await.unwrap(), [], "it has no copy of the session");
-    for _ in 0..2 * MAX_INBOX_MAIL {
+    assert_eq!(store.send(MailRecipient::Replica(bob), &mail).await.unwrap(), MailOutcome::Sent);
+    assert_eq!(store.take_mail(bob, 0).await.unwrap(), [], "it has no copy of the session");
+    for number in 0..2 * MAX_INBOX_MAIL {
+        let outcome = if number < MAX_INBOX_MAIL { MailOutcome::Sent } else { MailOutcome::Undelivered };
+        assert_eq!(store.send(MailRecipient::Replica(ann), &mail).await.unwrap(), outcome);
+    }
+    assert_eq!(store.take_mail(ann, 0).await.unwrap().len(), MAX_INBOX_MAIL);
+}
+
+#[tokio::test]
+async fn mail_is_taken_in_parts_of_limited_size() {
+    let Some(fixture) = Fixture::start().await else { return };
+    let (store, ann) = (&fixture.store, &fixture.ann);
+    fixture.create("x", "one", 10).await;
+    let long = Json::string(&"a".repeat(400_000));
+    for _ in 0..3 {
+        let content = MailContent::Answer(Id::from(1), Ok(long.clone()));
+        let mail = Mail { session: "x".to_owned(), content };
         store.send(MailRecipient::Replica(ann), &mail).await.unwrap();
     }
-    assert_eq!(store.take_mail(ann).await.unwrap().len(), MAX_INBOX_MAIL);
+    for (handled, count) in [(0, 2), (2, 1), (1, 0)] {
+        assert_eq!(store.take_mail(ann, handled).await.unwrap().len(), count, "{handled}");
+    }
 }

@@ -90,12 +90,18 @@ pub trait SharedSessionStore: fmt::Debug + Send + Sync {
     /// Ends a session and wakes its members.
     fn end<'a>(&'a self, id: &'a str) -> StoreOperation<'a, ()>;
 
-    /// Puts mail into the inbox of each recipient and wakes them. Mail to a replica that isn't alive, isn't a member of the
-    /// session or has a full inbox is discarded.
-    fn send<'a>(&'a self, recipient: MailRecipient<'a>, mail: &'a Mail) -> StoreOperation<'a, ()>;
+    /// Puts mail into the inbox of each recipient and wakes them. Mail to a replica that isn't a member of the session is
+    /// discarded.
+    fn send<'a>(&'a self, recipient: MailRecipient<'a>, mail: &'a Mail) -> StoreOperation<'a, MailOutcome>;
 
-    /// Takes the mail out of a replica's inbox, in the order of arrival.
-    fn take_mail<'a>(&'a self, replica: &'a ReplicaId) -> StoreOperation<'a, Vec<Mail>>;
+    /// Removes the first `handled` messages from a replica's inbox and reads some of the next, in the order of arrival, of
+    /// [`MAX_LOGGED_MESSAGE_BYTES`] in total at most, or one. `None` is mail in an unknown format. Only one task at a time
+    /// may take mail.
+    fn take_mail<'a>(
+        &'a self,
+        replica: &'a ReplicaId,
+        handled: usize,
+    ) -> StoreOperation<'a, Vec<Option<Mail>>>;
 
     /// Makes a replica count as alive for [`REPLICA_LEASE`].
     fn renew_lease<'a>(&'a self, replica: &'a ReplicaId) -> StoreOperation<'a, ()>;
@@ -254,6 +260,15 @@ pub enum MailRecipient<'a> {
     Replica(&'a ReplicaId),
     /// The members of the mail's session, except one.
     OtherMembers(&'a ReplicaId),
+}
+
+/// The outcome of sending mail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MailOutcome {
+    /// All recipients that are members of the session have it.
+    Sent,
+    /// A recipient isn't alive, or has a full inbox. After an outage of the store, no replica is alive for a moment.
+    Undelivered,
 }
 
 /// A stream that should have the notifications of a session.

@@ -395,6 +395,39 @@ async fn an_answer_reaches_the_replica_that_asked() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_answer_that_cant_be_forwarded_is_refused() {
+    let replicas = Replicas::start();
+    let client = replicas.session().await;
+    let [a, b] = &replicas.servers[..] else { unreachable!() };
+    let mut events = client.events(a, &call(1, "a_asks")).await;
+    next(&mut events).await.unwrap();
+    let (_, question) = next(&mut events).await.unwrap();
+    let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "roots": [] } }).to_string();
+    replicas.store.end_leases(); // as after an outage of the store
+    let (status, refusal) = client.send(b, answer.as_bytes()).await;
+    assert_eq!((status, &refusal["error"]["data"]["reason"]), (503, &json!("store_unavailable")));
+    tokio::time::sleep(Duration::from_secs(5)).await; // a heartbeat
+    assert_eq!(client.send(b, answer.as_bytes()).await.0, 202);
+    let (_, response) = next(&mut events).await.unwrap();
+    assert_eq!(response["id"], 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_too_long_for_the_store_is_unreadable() {
+    let replicas = Replicas::start();
+    let client = replicas.session().await;
+    let [a, b] = &replicas.servers[..] else { unreachable!() };
+    let mut events = client.events(a, &call(1, "a_asks")).await;
+    next(&mut events).await.unwrap();
+    let (_, question) = next(&mut events).await.unwrap();
+    let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "long": "a".repeat(1 << 20) } });
+    assert_eq!(client.send(b, answer.to_string().as_bytes()).await.0, 202);
+    let (_, response) = next(&mut events).await.unwrap();
+    let text = response["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("longer than 1 MiB"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_unreadable_answer_reaches_the_replica_that_asked() {
     let replicas = Replicas::start();
     let client = replicas.session().await;

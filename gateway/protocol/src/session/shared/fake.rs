@@ -70,6 +70,11 @@ impl FakeSharedStore {
         state.journal.clear();
     }
 
+    /// Ends all leases.
+    pub(crate) fn end_leases(&self) {
+        self.lock().leases.clear();
+    }
+
     /// The number of operations so far.
     pub(crate) fn operations(&self) -> usize {
         self.lock().operations
@@ -188,8 +193,13 @@ impl SharedSessionStore for FakeSharedStore {
         })
     }
 
-    fn send<'a>(&'a self, recipient: MailRecipient<'a>, mail: &'a Mail) -> StoreOperation<'a, ()> {
+    fn send<'a>(&'a self, recipient: MailRecipient<'a>, mail: &'a Mail) -> StoreOperation<'a, MailOutcome> {
         self.operation(move |state| {
+            if let MailRecipient::Replica(replica) = recipient
+                && !state.is_alive(replica)
+            {
+                return MailOutcome::Undelivered;
+            }
             let mail = Mail::from_text(&mail.to_text()).expect("mail in its own format");
             let recipients: Vec<String> = match recipient {
                 MailRecipient::Replica(replica) => vec![replica.as_str().to_owned()],
@@ -202,11 +212,20 @@ impl SharedSessionStore for FakeSharedStore {
                 state.inboxes.entry(recipient.clone()).or_default().push(mail.clone());
                 state.wake(&recipient, WakeUp::Mail);
             }
+            MailOutcome::Sent
         })
     }
 
-    fn take_mail<'a>(&'a self, replica: &'a ReplicaId) -> StoreOperation<'a, Vec<Mail>> {
-        self.operation(move |state| state.inboxes.remove(replica.as_str()).unwrap_or_default())
+    fn take_mail<'a>(
+        &'a self,
+        replica: &'a ReplicaId,
+        handled: usize,
+    ) -> StoreOperation<'a, Vec<Option<Mail>>> {
+        self.operation(move |state| {
+            let inbox = state.inboxes.entry(replica.as_str().to_owned()).or_default();
+            inbox.drain(..handled);
+            inbox.iter().take(1).cloned().map(Some).collect()
+        })
     }
 
     fn renew_lease<'a>(&'a self, replica: &'a ReplicaId) -> StoreOperation<'a, ()> {
