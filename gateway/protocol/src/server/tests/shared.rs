@@ -349,6 +349,37 @@ async fn long_messages_are_stored_one_after_another() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_result_is_kept_until_the_store_has_it() {
+    let replicas = Replicas::start();
+    let client = replicas.session().await;
+    let [a, b] = &replicas.servers[..] else { unreachable!() };
+    let mut streams = Vec::new();
+    for _ in 0..3 {
+        let mut events = client.events(a, &streaming("a_long")).await;
+        next(&mut events).await.unwrap();
+        let (id, _) = next(&mut events).await.unwrap();
+        streams.push((id, events));
+    }
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    replicas.store.set_failing(true);
+    replicas.gate.notify_waiters();
+    let mut ids = Vec::new();
+    for (id, mut events) in streams {
+        next(&mut events).await.unwrap();
+        assert_eq!(next(&mut events).await, None, "delivered, as far as the gateway knows");
+        ids.push(id);
+    }
+    replicas.store.set_failing(false);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    for id in &ids {
+        let mut events = client.listen(b, Some(id)).await;
+        next(&mut events).await.unwrap();
+        let (_, response) = next(&mut events).await.unwrap();
+        assert_eq!((&response["id"], next(&mut events).await), (&json!(7), None));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn calls_of_a_lost_replica_end_with_an_error() {
     let mut replicas = Replicas::start();
     let client = replicas.session().await;

@@ -182,6 +182,9 @@ async fn write(
         return WriteOutcome::Failed;
     }
     session.streams.store().set_logged(stream, *last, *is_ended);
+    if *is_ended {
+        session.sweep_streams();
+    }
     WriteOutcome::Written
 }
 

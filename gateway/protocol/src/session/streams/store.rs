@@ -278,6 +278,7 @@ impl StreamStore {
             *is_started = true;
             *is_ended = ended;
         }
+        self.evict();
     }
 
     /// The streams that are still written to and go to the shared store.
@@ -452,8 +453,9 @@ impl EventLog {
         }
     }
 
-    /// Reports whether the stream has neither a reader nor a writer.
+    /// Reports whether the stream has neither a reader nor a writer, and the shared store has its end.
     fn is_unused(&self) -> bool {
-        self.reader.is_none() && (self.finished || self.kind == StreamKind::Notifications)
+        let is_logged = self.shared.as_ref().is_none_or(|shared| shared.is_ended);
+        self.reader.is_none() && is_logged && (self.finished || self.kind == StreamKind::Notifications)
     }
 }
