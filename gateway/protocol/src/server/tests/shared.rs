@@ -530,6 +530,27 @@ async fn a_second_stream_on_the_same_replica_loses_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_stream_whose_client_left_while_it_opened_keeps_nothing() {
+    let replicas = Replicas::start();
+    let client = replicas.session().await;
+    let [a, b] = &replicas.servers[..] else { unreachable!() };
+    let mut older = client.listen(a, None).await;
+    next(&mut older).await.unwrap();
+    client.send(b, &call(1, "a_fine")).await;
+    let before = replicas.store.operations();
+    let mut opening = Box::pin(client.get(b, None));
+    while replicas.store.operations() == before {
+        assert!(futures_util::poll!(&mut opening).is_pending());
+        tokio::task::yield_now().await;
+    }
+    drop(opening);
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    replicas.change_lists("two");
+    let (_, changed) = next(&mut older).await.unwrap();
+    assert_eq!(changed["method"], "notifications/tools/list_changed");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_claimed_notification_is_delivered_on_another_replica() {
     let replicas = Replicas::start();
     let client = replicas.session().await;

@@ -95,9 +95,13 @@ impl FakeSharedStore {
     ) -> StoreOperation<'a, T> {
         Box::pin(async move {
             tokio::task::yield_now().await;
-            let mut state = self.lock();
-            state.operations += 1;
-            if state.fails { Err(SharedStoreError("it fails".to_owned())) } else { Ok(operation(&mut state)) }
+            let outcome = {
+                let mut state = self.lock();
+                state.operations += 1;
+                if state.fails { Err(SharedStoreError("it fails".to_owned())) } else { Ok(operation(&mut state)) }
+            };
+            tokio::task::yield_now().await;
+            outcome
         })
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::json;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::changes::{ChangeEvent, ChangeListener};
@@ -81,38 +81,60 @@ impl SharedSessions {
             resumes: resumes.map(|id| (id.stream_name(), id.event)),
             rival: Rival::Replaced,
         };
-        let state = match self.store.take_notifications(&takeover).await? {
-            TakeoverOutcome::Taken(state) => state,
-            TakeoverOutcome::Refused | TakeoverOutcome::Ended => {
-                return Err(SharedStreamError::NoSession(NoSession::NotFound));
-            }
-        };
         let (out, events) = mpsc::channel(1);
-        let stream = NotificationStreamTask {
-            shared: Arc::clone(self),
-            session: Arc::clone(session),
-            listener: session.listener.another(),
-            takeover: NotificationTakeover { resumes: None, rival: Rival::Kept, ..takeover },
-            id: start,
-            versions,
-            out: out.clone(),
-        };
-        let session = Arc::clone(session);
+        let (opened, outcome) = oneshot::channel();
+        let (shared, session) = (Arc::clone(self), Arc::clone(session));
+        // From here on the store can have made this stream the one with the notifications, even if the client disconnects.
         tokio::spawn(async move {
-            let _reader = SharedReader::new(&session);
-            let release = (Arc::clone(&stream.shared), stream.takeover.clone());
-            tokio::select! {
-                biased;
-                () = closed(&session, closes_at, &out) => {}
-                () = session.streams.stop().cancelled() => {}
-                () = stream.serve(state, resumes) => {}
+            let reader = SharedReader::new(&session);
+            let taken = match shared.store.take_notifications(&takeover).await {
+                Ok(TakeoverOutcome::Taken(state)) => Ok(state),
+                Ok(TakeoverOutcome::Refused | TakeoverOutcome::Ended) => {
+                    Err(SharedStreamError::NoSession(NoSession::NotFound))
+                }
+                Err(error) => Err(error.into()),
+            };
+            let (outcome, state) = match taken {
+                Ok(state) => (Ok(()), Some(state)),
+                Err(error) => (Err(error), None),
+            };
+            let _ = opened.send(outcome);
+            let stream = takeover.stream.clone();
+            if let Some(state) = state {
+                let task = NotificationStreamTask {
+                    shared: Arc::clone(&shared),
+                    session: Arc::clone(&session),
+                    listener: session.listener.another(),
+                    takeover: NotificationTakeover { resumes: None, rival: Rival::Kept, ..takeover },
+                    id: start,
+                    versions,
+                    out: out.clone(),
+                };
+                tokio::select! {
+                    biased;
+                    () = closed(&session, closes_at, &out) => {}
+                    () = session.streams.stop().cancelled() => {}
+                    () = task.serve(state, resumes) => {}
+                }
             }
-            drop(out);
-            let (shared, takeover) = release;
-            // If it fails, the lease of this replica or a newer stream decides.
-            let _ = shared.store.release_notifications(&takeover.id, &takeover.stream).await;
+            drop((out, reader));
+            shared.release_notifications(&session, &stream).await;
         });
+        let stopped = || SharedStoreError("the gateway is stopping".to_owned());
+        outcome.await.unwrap_or_else(|_| Err(stopped().into()))?;
         Ok(events)
+    }
+
+    /// Lets another stream have the notifications of a session.
+    async fn release_notifications(&self, session: &Session, stream: &StreamName) {
+        while let Err(error) = self.store.release_notifications(&session.id, stream).await {
+            tracing::debug!(%error, "an older stream can't have the notifications yet");
+            tokio::select! {
+                () = session.streams.ended().cancelled() => return,
+                () = session.streams.stop().cancelled() => return, // the lease of this replica ends
+                () = sleep(RIVAL_INTERVAL) => {}
+            }
+        }
     }
 
     /// Resumes a stream that another replica writes, or wrote.
