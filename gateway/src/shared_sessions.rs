@@ -230,13 +230,18 @@ impl SharedSessionStore for StoredSessions {
             if let Some((StreamName(name), after)) = resumes {
                 call.arg(name).arg(after.to_string());
             }
-            type Taken = (String, Vec<String>, Vec<String>, Vec<Vec<u8>>);
-            let (outcome, known, subscriptions, events): Taken = self.run(call).await?;
+            type Taken = (String, Vec<String>, Vec<String>, Vec<(String, Vec<Vec<u8>>)>);
+            let (outcome, known, subscriptions, logs): Taken = self.run(call).await?;
+            let mut events = Vec::new();
+            for (stream, log) in logs {
+                let log = logged_events(log)?.into_iter();
+                events.extend(log.map(|(number, message)| (StreamName(stream.clone()), number, message)));
+            }
             Ok(match outcome.as_str() {
                 "taken" => TakeoverOutcome::Taken(NotificationState {
                     known: known_lists(&known)?,
                     subscriptions: stored_subscriptions(&subscriptions)?,
-                    events: logged_events(events)?,
+                    events,
                 }),
                 "refused" => TakeoverOutcome::Refused,
                 _ => TakeoverOutcome::Ended,

@@ -330,11 +330,26 @@ for _, kind in ipairs({'tools', 'prompts', 'resources'}) do
     known[#known + 1] = digest
   end
 end
-local events = {}
+local logs = {}
 if resumed then
-  events = events_after(id, resumed, after)
+  -- The streams that continue the first one. Its client has received nothing of them if it resumes the first one again.
+  local streams = {}
+  for name in string.gmatch(redis.call('HGET', record, 'continued') or '', '%S+') do
+    streams[#streams + 1] = name
+  end
+  if streams[1] ~= resumed then
+    streams = {resumed}
+  end
+  for i, name in ipairs(streams) do
+    logs[i] = {name, (events_after(id, name, i == 1 and after or 0))}
+  end
+  streams[#streams + 1] = stream
+  if #streams > 8 then
+    table.remove(streams, 2)
+  end
+  redis.call('HSET', record, 'continued', table.concat(streams, ' '))
 end
-return {'taken', known, redis.call('HGETALL', part(id, 'subscriptions')), events}
+return {'taken', known, redis.call('HGETALL', part(id, 'subscriptions')), logs}
 ";
 
 const CLAIM: &str = "

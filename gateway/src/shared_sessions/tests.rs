@@ -194,12 +194,37 @@ async fn notifications_are_claimed_by_one_stream() {
     let TakeoverOutcome::Taken(state) = taken else { panic!("{taken:?}") };
     assert_eq!(state.known, [(ListKind::Tools, Digest::of(b"more tools"))]);
     assert_eq!(state.subscriptions, [(resource(), JournalPosition(5, 6))]);
-    let numbers: Vec<_> = state.events.iter().map(|(number, message)| (*number, message[3])).collect();
+    let numbers: Vec<_> = state.events.iter().map(|(_, number, message)| (*number, message[3])).collect();
     assert_eq!(numbers, [(1, 1), (2, 2)]);
     assert_eq!(fixture.claim("g1", 3, list()).await, ClaimOutcome::Lost);
     store.release_notifications("x", &name("g2")).await.unwrap();
     let kept = store.take_notifications(&fixture.takeover("g1", None, Rival::Kept)).await.unwrap();
     assert!(matches!(kept, TakeoverOutcome::Taken(_)), "{kept:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_resumed_twice_brings_what_the_first_attempt_missed() {
+    let Some(fixture) = Fixture::start().await else { return };
+    let Fixture { store, .. } = &fixture;
+    fixture.create("x", "ann", 10).await;
+    let take = async |stream: &str, resumes| {
+        let takeover = fixture.takeover(stream, resumes, Rival::Replaced);
+        let taken = store.take_notifications(&takeover).await.unwrap();
+        let TakeoverOutcome::Taken(state) = taken else { panic!("{taken:?}") };
+        let events = state.events.into_iter().map(|(StreamName(stream), number, _)| (stream, number));
+        events.collect::<Vec<_>>()
+    };
+    let event = |stream: &str, number| (stream.to_owned(), number);
+    let list = || ToldChange::List(ListKind::Tools, Digest::of(b"more tools"));
+    assert_eq!(take("g1", None).await, []);
+    fixture.claim("g1", 1, list()).await;
+    assert_eq!(take("g2", Some(("g1", 1))).await, []);
+    fixture.claim("g2", 1, list()).await;
+    store.release_notifications("x", &name("g2")).await.unwrap();
+    assert_eq!(take("g3", Some(("g1", 1))).await, [event("g2", 1)]);
+    fixture.claim("g3", 1, list()).await;
+    assert_eq!(take("g4", Some(("g1", 0))).await, [event("g1", 1), event("g2", 1), event("g3", 1)]);
+    assert_eq!(take("g5", Some(("g3", 0))).await, [event("g3", 1)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -313,8 +313,9 @@ pub struct NotificationState {
     pub known: KnownLists,
     /// Its subscriptions, each with the position in the journal up to which it knows the updates.
     pub subscriptions: Vec<(ResourceUri, JournalPosition)>,
-    /// The events of the resumed stream that it hasn't received.
-    pub events: Vec<(u64, Bytes)>,
+    /// The events of the resumed stream that it hasn't received, and those of streams that already continued it, each
+    /// with its stream and its number. The client hasn't received those either if it resumes the same stream again.
+    pub events: Vec<(StreamName, u64, Bytes)>,
 }
 
 /// A notification to send.

@@ -98,7 +98,11 @@ impl FakeSharedStore {
             let outcome = {
                 let mut state = self.lock();
                 state.operations += 1;
-                if state.fails { Err(SharedStoreError("it fails".to_owned())) } else { Ok(operation(&mut state)) }
+                if state.fails {
+                    Err(SharedStoreError("it fails".to_owned()))
+                } else {
+                    Ok(operation(&mut state))
+                }
             };
             tokio::task::yield_now().await;
             outcome
@@ -263,9 +267,11 @@ impl SharedSessionStore for FakeSharedStore {
             }
             let Some(session) = state.sessions.get_mut(id) else { return TakeoverOutcome::Ended };
             session.notifier = Some((stream.clone(), replica.clone()));
-            let log = resumes.as_ref().and_then(|(name, after)| Some((session.logs.get(name)?, *after)));
-            let events = log.map_or_else(Vec::new, |(log, after)| {
-                log.events.range(after + 1..).map(|(number, message)| (*number, message.clone())).collect()
+            let log =
+                resumes.as_ref().and_then(|(name, after)| Some((name, session.logs.get(name)?, *after)));
+            let events = log.map_or_else(Vec::new, |(name, log, after)| {
+                let events = log.events.range(after + 1..);
+                events.map(|(number, message)| (name.clone(), *number, message.clone())).collect()
             });
             TakeoverOutcome::Taken(NotificationState {
                 known: session.known.iter().map(|(kind, digest)| (*kind, *digest)).collect(),

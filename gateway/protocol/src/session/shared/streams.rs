@@ -114,7 +114,7 @@ impl SharedSessions {
                     biased;
                     () = closed(&session, closes_at, &out) => {}
                     () = session.streams.stop().cancelled() => {}
-                    () = task.serve(state, resumes) => {}
+                    () = task.serve(state) => {}
                 }
             }
             drop((out, reader));
@@ -219,14 +219,12 @@ enum ToldOutcome {
 }
 
 impl NotificationStreamTask {
-    async fn serve(mut self, mut state: NotificationState, resumed: Option<EventId>) {
-        if let Some(resumed) = resumed {
-            for (event, message) in std::mem::take(&mut state.events) {
-                let id = Some(EventId { event, ..resumed }.to_string());
-                let message = CountedMessage::from_parts(message, None);
-                if self.out.send(SseEvent::Message { id, message }).await.is_err() {
-                    return;
-                }
+    async fn serve(mut self, mut state: NotificationState) {
+        for (StreamName(stream), event, message) in std::mem::take(&mut state.events) {
+            let id = Some(format!("{stream}-{event}"));
+            let message = CountedMessage::from_parts(message, None);
+            if self.out.send(SseEvent::Message { id, message }).await.is_err() {
+                return;
             }
         }
         if self.session.greeting.revision.has(Feature::Priming) {
