@@ -158,11 +158,12 @@ local function last_update()
   return last[1] and last[1][1] or '0-0'
 end
 
+-- Returns false if the log has this event already, or a later one.
 local function add_event(id, stream, number, message, most, ttl)
   local log = part(id, 'log:' .. stream)
-  -- It fails if the log has the event already.
-  redis.pcall('XADD', log, 'MAXLEN', '~', most, number .. '-0', 'm', message)
+  local added = redis.pcall('XADD', log, 'MAXLEN', '~', most, number .. '-0', 'm', message)
   redis.call('PEXPIRE', log, ttl)
+  return type(added) == 'string'
 end
 
 -- Returns 1 as well if there are more events than fit into so many bytes.
@@ -391,10 +392,12 @@ if redis.call('HSETNX', facts, 'replica', replica) == 1 then
   redis.call('RPUSH', part(id, 'streams'), stream)
 end
 redis.call('HSETNX', facts, 'request', request)
-local added = 0
+local added, is_last_added = 0, false
 for i = 11, #ARGV, 2 do
-  add_event(id, stream, ARGV[i], ARGV[i + 1], most, ttl)
-  added = added + #ARGV[i + 1]
+  is_last_added = add_event(id, stream, ARGV[i], ARGV[i + 1], most, ttl)
+  if is_last_added then
+    added = added + #ARGV[i + 1]
+  end
 end
 redis.call('HINCRBY', part(id, 'sizes'), stream, added)
 local total = redis.call('HINCRBY', part(id, 'sizes'), 'total', added)
@@ -402,7 +405,8 @@ drop_streams(id, stream, total, most_bytes, most_streams)
 for _, name in ipairs({'sizes', 'streams'}) do
   redis.call('PEXPIRE', part(id, name), redis.call('HGET', part(id, 'record'), 'idle'))
 end
-if open == 'ended' then
+-- Another replica ends a stream only if it has read all of it.
+if open == 'ended' and (is_last_added or redis.call('HGET', facts, 'replica') == replica) then
   redis.call('HSET', facts, 'ended', 1)
 end
 redis.call('PEXPIRE', facts, ttl)

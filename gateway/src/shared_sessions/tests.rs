@@ -254,6 +254,26 @@ async fn streams_are_logged_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_late_replica_ends_its_stream_itself() {
+    let Some(fixture) = Fixture::start().await else { return };
+    let Fixture { store, bob, .. } = &fixture;
+    fixture.create("x", "ann", 10).await;
+    store.append(&fixture.events(&[1, 2], StreamEnd::Open)).await.unwrap();
+    let by_bob = |number| NewEvents { replica: bob.clone(), ..fixture.events(&[number], StreamEnd::Ended) };
+    store.append(&by_bob(2)).await.unwrap();
+    let log = store.read("x", &name("p1"), 0, bob).await.unwrap().unwrap();
+    assert_eq!((log.events.len(), log.end), (2, StreamEnd::Open), "bob has read only the first event");
+    store.append(&fixture.events(&[2], StreamEnd::Ended)).await.unwrap();
+    let log = store.read("x", &name("p1"), 2, bob).await.unwrap().unwrap();
+    assert_eq!(log.end, StreamEnd::Ended, "ann repeats an operation without an answer");
+    let lost = |events| NewEvents { stream: name("p2"), ..events };
+    store.append(&lost(fixture.events(&[1], StreamEnd::Open))).await.unwrap();
+    store.append(&lost(by_bob(2))).await.unwrap();
+    let log = store.read("x", &name("p2"), 0, bob).await.unwrap().unwrap();
+    assert_eq!((log.events.len(), log.end), (2, StreamEnd::Ended));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn long_logs_are_read_in_parts() {
     let Some(fixture) = Fixture::start().await else { return };
     let Fixture { store, bob, .. } = &fixture;

@@ -125,8 +125,8 @@ pub trait SharedSessionStore: fmt::Debug + Send + Sync {
     /// Lets another stream have the session's notifications, if this one has them.
     fn release_notifications<'a>(&'a self, id: &'a str, stream: &'a StreamName) -> StoreOperation<'a, ()>;
 
-    /// Adds events to the log of a stream and wakes its watcher. Events that the log has already are skipped. Above
-    /// [`MAX_LOGGED_BYTES`] or [`MAX_LOGGED_STREAMS`], the logs of streams that have ended are dropped.
+    /// Adds events to the log of a stream and wakes its watcher. Events that the log has already are skipped. If the last
+    /// one is skipped, only the replica that opened the stream ends it. Above [`MAX_LOGGED_BYTES`] or [`MAX_LOGGED_STREAMS`], the logs of streams that have ended are dropped.
     fn append<'a>(&'a self, events: &'a NewEvents) -> StoreOperation<'a, ()>;
 
     /// Reads a part of the log of a stream after an event, with messages of [`MAX_LOGGED_MESSAGE_BYTES`] in total at most,

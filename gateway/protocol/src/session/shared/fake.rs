@@ -326,7 +326,7 @@ impl SharedSessionStore for FakeSharedStore {
             let NewEvents { id, stream, replica, request, events, end } = events.clone();
             let Some(session) = state.sessions.get_mut(&id) else { return };
             let log = session.logs.entry(stream.clone()).or_insert_with(|| FakeLog {
-                replica,
+                replica: replica.clone(),
                 request: Some(request),
                 events: BTreeMap::new(),
                 end: StreamEnd::Open,
@@ -335,10 +335,14 @@ impl SharedSessionStore for FakeSharedStore {
             if log.end == StreamEnd::Ended {
                 return;
             }
+            let is_owner = log.replica == replica;
+            let is_last_new = events.last().is_some_and(|(number, _)| !log.events.contains_key(number));
             for (number, message) in events {
                 log.events.entry(number).or_insert(message);
             }
-            log.end = end;
+            if is_last_new || is_owner {
+                log.end = end;
+            }
             if let Some(watcher) = log.watcher.clone() {
                 state.wake(watcher.as_str(), WakeUp::Stream(id, stream));
             }

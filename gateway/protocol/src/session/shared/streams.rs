@@ -432,13 +432,14 @@ impl ForeignStreamTask {
         }
     }
 
-    /// Ends a stream whose replica is gone with an error. If another replica does the same, the log has only one.
+    /// Ends a stream whose replica is gone with an error. If another replica does the same, the log has only one. If the
+    /// stream's replica has written more meanwhile, nothing changes.
     async fn end_lost_stream(&self, log: &StreamLog) {
         let Some(request) = &log.request else { return };
         let events = NewEvents {
             id: self.session.id.clone(),
             stream: self.name.clone(),
-            replica: log.replica.clone(),
+            replica: self.shared.replica.clone(),
             request: request.clone(),
             events: vec![(self.last.event + 1, replica_lost(request).into())],
             end: StreamEnd::Ended,
