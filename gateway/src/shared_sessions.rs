@@ -36,6 +36,9 @@ const MAIL_TTL: Duration = Duration::from_secs(60);
 /// The number of messages in a replica's inbox above which more are refused.
 const MAX_INBOX_MAIL: usize = 64;
 
+/// The time for which the journal of resource updates is kept after its last entry.
+const JOURNAL_TTL: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// The time within which a subscription to wake-ups must be open.
 const SUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -324,6 +327,7 @@ impl SharedSessionStore for StoredSessions {
         Box::pin(async move {
             let mut call = self.call(SessionScript::ReportUpdates);
             call.arg(self.0.key(JOURNAL_CHANNEL)).arg(MAX_JOURNAL_ENTRIES.to_string());
+            call.arg(millis(JOURNAL_TTL));
             uris.iter().for_each(|uri| {
                 call.arg(uri.as_str());
             });

@@ -111,7 +111,12 @@ local function extend(id)
     redis.call('PEXPIRE', part(id, name), idle)
   end
   redis.call('ZADD', prefix .. 'index', now + idle, id .. ' ' .. caller)
-  redis.call('ZADD', prefix .. 'caller:' .. caller, now + idle, id)
+  if redis.call('ZADD', prefix .. 'caller:' .. caller, now + idle, id) == 1 then
+    redis.call('ZINCRBY', prefix .. 'callers', 1, caller)
+  end
+  for _, name in ipairs({'index', 'callers', 'caller:' .. caller}) do
+    redis.call('PEXPIRE', prefix .. name, idle)
+  end
   return true
 end
 
@@ -211,7 +216,6 @@ for i = 8, #ARGV, 2 do
   redis.call('HSET', record, 'known:' .. ARGV[i], ARGV[i + 1])
 end
 redis.call('SADD', part(id, 'members'), replica)
-redis.call('ZINCRBY', prefix .. 'callers', 1, caller)
 extend(id)
 ";
 
@@ -430,10 +434,11 @@ return {{found[1], found[2] or '', found[3] or ''}, events, more}
 ";
 
 const REPORT_UPDATES: &str = "
-local channel, most = ARGV[2], ARGV[3]
-for i = 4, #ARGV do
+local channel, most, ttl = ARGV[2], ARGV[3], ARGV[4]
+for i = 5, #ARGV do
   redis.call('XADD', prefix .. 'journal', 'MAXLEN', '~', most, '*', 'u', ARGV[i])
 end
+redis.call('PEXPIRE', prefix .. 'journal', ttl)
 redis.call('PUBLISH', channel, '')
 ";
 

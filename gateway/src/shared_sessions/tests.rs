@@ -349,6 +349,47 @@ async fn logs_of_ended_streams_have_a_limit() {
 }
 
 #[tokio::test]
+async fn everything_expires() {
+    let Some(fixture) = Fixture::start().await else { return };
+    let store = &fixture.store;
+    fixture.create("x", "one", 10).await;
+    store.append(&fixture.events(&[1], StreamEnd::Open)).await.unwrap();
+    let subscribe = SessionUpdate::Subscribe { uri: resource(), max_count: 1, max_bytes: 100 };
+    store.update("x", &subscribe).await.unwrap();
+    store.take_notifications(&fixture.takeover("g1", None, Rival::Replaced)).await.unwrap();
+    let list = ToldChange::List(ListKind::Tools, Digest::of(b"more tools"));
+    fixture.claim("g1", 1, list).await;
+    store.report_updates(&[resource()]).await.unwrap();
+    let mail = Mail { session: "x".to_owned(), content: MailContent::Cancel(Id::from(3)) };
+    store.send(MailRecipient::Replica(&fixture.ann), &mail).await.unwrap();
+    let keys: Vec<String> = store.command(cmd("KEYS").arg(store.key("*"))).await.unwrap();
+    assert!(keys.len() > 10, "{keys:?}");
+    for key in keys {
+        let ttl: i64 = store.command(cmd("PTTL").arg(&key)).await.unwrap();
+        assert!(ttl > 0, "{key} has no end");
+    }
+}
+
+#[tokio::test]
+async fn sessions_are_counted_once() {
+    let Some(fixture) = Fixture::start().await else { return };
+    let store = &fixture.store;
+    fixture.create("x", "one", 10).await;
+    let member = format!("x {}", Digest::of(b"one"));
+    let caller = store.key(&format!("caller:{}", Digest::of(b"one")));
+    // As if it had been forgotten just before it was extended.
+    store.command::<i64>(cmd("ZREM").arg(store.key("index")).arg(member)).await.unwrap();
+    store.command::<i64>(cmd("ZREM").arg(&caller).arg("x")).await.unwrap();
+    store.command::<i64>(cmd("DEL").arg(store.key("callers"))).await.unwrap();
+    for _ in 0..2 {
+        assert!(fixture.exists("x").await);
+    }
+    let mut count = cmd("ZSCORE");
+    count.arg(store.key("callers")).arg(Digest::of(b"one").to_string());
+    assert_eq!(store.command::<f64>(&count).await.unwrap(), 1.0);
+}
+
+#[tokio::test]
 async fn an_inbox_has_a_limit_and_takes_mail_about_own_sessions_only() {
     let Some(fixture) = Fixture::start().await else { return };
     let (store, ann, bob) = (&fixture.store, &fixture.ann, &fixture.bob);
