@@ -115,10 +115,14 @@ impl SharedSessionStore for StoredSessions {
         })
     }
 
-    fn touch<'a>(&'a self, sessions: &'a [BusySession]) -> StoreOperation<'a, Vec<Option<u64>>> {
+    fn touch<'a>(
+        &'a self,
+        sessions: &'a [BusySession],
+        replica: &'a ReplicaId,
+    ) -> StoreOperation<'a, Vec<Option<u64>>> {
         Box::pin(async move {
             let mut call = self.call(SessionScript::Touch);
-            call.arg(millis(STREAM_LOG_TTL));
+            call.arg(millis(STREAM_LOG_TTL)).arg(replica.as_str());
             for BusySession { id, streams } in sessions {
                 call.arg(id).arg(streams.len().to_string());
                 streams.iter().for_each(|StreamName(name)| {

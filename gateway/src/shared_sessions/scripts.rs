@@ -95,9 +95,14 @@ local function wake(replica, message)
   redis.call('PUBLISH', prefix .. 'wake:' .. replica, message)
 end
 
+-- Members that are gone are removed. After an outage, those that are alive join again with their next heartbeat.
 local function wake_members(id)
   for _, member in ipairs(redis.call('SMEMBERS', part(id, 'members'))) do
-    wake(member, 'session ' .. id)
+    if is_alive(member) then
+      wake(member, 'session ' .. id)
+    else
+      redis.call('SREM', part(id, 'members'), member)
+    end
   end
 end
 
@@ -230,12 +235,13 @@ return {fields[1], fields[2] or '', fields[3] or '0'}
 ";
 
 const TOUCH: &str = "
-local ttl = ARGV[2]
+local ttl, replica = ARGV[2], ARGV[3]
 local versions = {}
-local i = 3
+local i = 4
 while i < #ARGV do
   local session, streams = ARGV[i], tonumber(ARGV[i + 1])
   if exists(session) and extend(session) then
+    redis.call('SADD', part(session, 'members'), replica)
     versions[#versions + 1] = redis.call('HGET', part(session, 'record'), 'version') or '0'
     for j = i + 2, i + 1 + streams do
       redis.call('PEXPIRE', part(session, 'log:' .. ARGV[j]), ttl)

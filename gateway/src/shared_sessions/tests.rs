@@ -148,7 +148,7 @@ async fn sessions_are_stored_changed_and_ended() {
     let stored = store.load("x", ann).await.unwrap().unwrap();
     assert_eq!((stored.level, stored.version), (Some(LogLevel::Error), 1));
     let busy = |id: &str| BusySession { id: id.to_owned(), streams: vec![name("p1"), name("p2")] };
-    assert_eq!(store.touch(&[busy("y"), busy("x")]).await.unwrap(), [None, Some(1)]);
+    assert_eq!(store.touch(&[busy("y"), busy("x")], ann).await.unwrap(), [None, Some(1)]);
     store.end("x").await.unwrap();
     assert!(!fixture.exists("x").await);
     assert_eq!(store.update("x", &update).await.unwrap(), SessionUpdateOutcome::Ended);
@@ -387,6 +387,25 @@ async fn sessions_are_counted_once() {
     let mut count = cmd("ZSCORE");
     count.arg(store.key("callers")).arg(Digest::of(b"one").to_string());
     assert_eq!(store.command::<f64>(&count).await.unwrap(), 1.0);
+}
+
+#[tokio::test]
+async fn members_that_are_gone_are_removed() {
+    let Some(fixture) = Fixture::start().await else { return };
+    let Fixture { store, ann, bob, .. } = &fixture;
+    fixture.create("x", "one", 10).await;
+    store.load("x", bob).await.unwrap();
+    let members = async || -> Vec<String> {
+        let mut members = cmd("SMEMBERS");
+        store.command(members.arg(store.key("{x}:members"))).await.unwrap()
+    };
+    assert_eq!(members().await.len(), 2);
+    store.release_lease(bob).await.unwrap();
+    store.update("x", &SessionUpdate::Level(LogLevel::Error)).await.unwrap();
+    assert_eq!(members().await, [ann.as_str()]);
+    let busy = BusySession { id: "x".to_owned(), streams: Vec::new() };
+    store.touch(&[busy], bob).await.unwrap();
+    assert_eq!(members().await.len(), 2, "it was alive nevertheless");
 }
 
 #[tokio::test]

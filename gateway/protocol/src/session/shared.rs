@@ -77,10 +77,15 @@ pub trait SharedSessionStore: fmt::Debug + Send + Sync {
     /// Reads a session, extends it, and makes `replica` a member of it, which is notified of changes.
     fn load<'a>(&'a self, id: &'a str, replica: &'a ReplicaId) -> StoreOperation<'a, Option<StoredSession>>;
 
-    /// Extends sessions and the logs of their streams. Returns the version of each session, or `None` if it has ended.
-    fn touch<'a>(&'a self, sessions: &'a [BusySession]) -> StoreOperation<'a, Vec<Option<u64>>>;
+    /// Extends sessions and the logs of their streams, and makes `replica` a member of each. Returns the version of each
+    /// session, or `None` if it has ended.
+    fn touch<'a>(
+        &'a self,
+        sessions: &'a [BusySession],
+        replica: &'a ReplicaId,
+    ) -> StoreOperation<'a, Vec<Option<u64>>>;
 
-    /// Changes a session, increments its version and wakes its members.
+    /// Changes a session, increments its version, wakes its members and removes those that aren't alive.
     fn update<'a>(
         &'a self,
         id: &'a str,

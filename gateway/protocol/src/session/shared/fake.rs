@@ -161,7 +161,11 @@ impl SharedSessionStore for FakeSharedStore {
         })
     }
 
-    fn touch<'a>(&'a self, sessions: &'a [BusySession]) -> StoreOperation<'a, Vec<Option<u64>>> {
+    fn touch<'a>(
+        &'a self,
+        sessions: &'a [BusySession],
+        _replica: &'a ReplicaId,
+    ) -> StoreOperation<'a, Vec<Option<u64>>> {
         self.operation(|state| {
             let version = |busy: &BusySession| Some(state.sessions.get(&busy.id)?.stored.version);
             sessions.iter().map(version).collect()

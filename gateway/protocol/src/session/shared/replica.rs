@@ -319,7 +319,7 @@ impl SharedSessions {
             let streams = streams.into_iter().map(|stream| session.response_stream_name(stream)).collect();
             BusySession { id: session.id.clone(), streams }
         });
-        let versions = self.store.touch(&busy.collect::<Vec<_>>()).await?;
+        let versions = self.store.touch(&busy.collect::<Vec<_>>(), &self.replica).await?;
         for (session, version) in sessions.iter().zip(versions) {
             match (version, &session.shared) {
                 (Some(version), Some(copy)) => {
