@@ -246,8 +246,8 @@ impl SharedSessionStore for StoredSessions {
             }
             Ok(match outcome.as_str() {
                 "taken" => TakeoverOutcome::Taken(NotificationState {
-                    known: known_lists(&known)?,
-                    subscriptions: stored_subscriptions(&subscriptions)?,
+                    known: known_lists(&known),
+                    subscriptions: stored_subscriptions(&subscriptions),
                     events,
                 }),
                 "refused" => TakeoverOutcome::Refused,
@@ -403,20 +403,21 @@ fn list_name(kind: ListKind) -> &'static str {
     }
 }
 
-/// Reads pairs of a list's name and the digest.
-fn known_lists(fields: &[String]) -> Result<KnownLists, SharedStoreError> {
-    let known = fields.chunks_exact(2).map(|pair| {
+/// Reads pairs of a list's name and the digest. Those that only another version knows are skipped.
+fn known_lists(fields: &[String]) -> KnownLists {
+    let known = fields.chunks_exact(2).filter_map(|pair| {
         let kind = ListKind::ALL.into_iter().find(|kind| list_name(*kind) == pair[0])?;
         Some((kind, pair[1].parse::<Digest>().ok()?))
     });
-    known.collect::<Option<_>>().ok_or_else(|| malformed("a known list"))
+    known.collect()
 }
 
-fn stored_subscriptions(fields: &[String]) -> Result<Vec<(ResourceUri, JournalPosition)>, SharedStoreError> {
+/// Reads pairs of a subscription's URI and a position. Those that only another version knows are skipped.
+fn stored_subscriptions(fields: &[String]) -> Vec<(ResourceUri, JournalPosition)> {
     let subscriptions = fields
         .chunks_exact(2)
-        .map(|pair| Some((ResourceUri::new(&pair[0]).ok()?, parse_position(&pair[1])?)));
-    subscriptions.collect::<Option<_>>().ok_or_else(|| malformed("a subscription"))
+        .filter_map(|pair| Some((ResourceUri::new(&pair[0]).ok()?, parse_position(&pair[1])?)));
+    subscriptions.collect()
 }
 
 /// Reads pairs of an event's number and its message.

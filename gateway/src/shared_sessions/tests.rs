@@ -409,6 +409,24 @@ async fn members_that_are_gone_are_removed() {
 }
 
 #[tokio::test]
+async fn entries_of_other_versions_are_skipped() {
+    let Some(fixture) = Fixture::start().await else { return };
+    let store = &fixture.store;
+    fixture.create("x", "one", 10).await;
+    let subscribe = SessionUpdate::Subscribe { uri: resource(), max_count: 1, max_bytes: 100 };
+    store.update("x", &subscribe).await.unwrap();
+    let mut set = cmd("HSET");
+    set.arg(store.key("{x}:subscriptions")).arg("test://b").arg("newer").arg("not a URI").arg("0-0");
+    store.command::<i64>(&set).await.unwrap();
+    let mut set = cmd("HSET");
+    set.arg(store.key("{x}:record")).arg("known:tools").arg("newer");
+    store.command::<i64>(&set).await.unwrap();
+    let taken = store.take_notifications(&fixture.takeover("g1", None, Rival::Replaced)).await.unwrap();
+    let TakeoverOutcome::Taken(state) = taken else { panic!("{taken:?}") };
+    assert_eq!((state.known, state.subscriptions), (vec![], vec![(resource(), JournalPosition(0, 0))]));
+}
+
+#[tokio::test]
 async fn an_inbox_has_a_limit_and_takes_mail_about_own_sessions_only() {
     let Some(fixture) = Fixture::start().await else { return };
     let (store, ann, bob) = (&fixture.store, &fixture.ann, &fixture.bob);
