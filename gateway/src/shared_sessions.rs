@@ -360,13 +360,13 @@ impl SharedSessionStore for StoredSessions {
             subscriber.subscribe(format!("session:wake:{}", replica.as_str()));
             match timeout(SUBSCRIBE_TIMEOUT, events.recv()).await {
                 Ok(Some(StoreEvent::Connected)) => {}
-                Ok(Some(StoreEvent::Message { .. }) | None) | Err(_) => {
+                Ok(Some(StoreEvent::Disconnected | StoreEvent::Message { .. }) | None) | Err(_) => {
                     return Err(SharedStoreError("no subscription to messages".to_owned()));
                 }
             }
             type Wakes = (StoreSubscriber, mpsc::Receiver<StoreEvent>);
             let next = |(subscriber, mut events): Wakes| async move {
-                let event = events.recv().await?;
+                let event = events.recv().await.filter(|event| *event != StoreEvent::Disconnected)?;
                 Some((wake_up(&event), (subscriber, events)))
             };
             Ok(stream::unfold((subscriber, events), next).filter_map(std::future::ready).boxed() as WakeUps)
@@ -377,6 +377,7 @@ impl SharedSessionStore for StoredSessions {
 fn wake_up(event: &StoreEvent) -> Option<WakeUp> {
     let (channel, payload) = match event {
         StoreEvent::Connected => return Some(WakeUp::Everything),
+        StoreEvent::Disconnected => return None,
         StoreEvent::Message { channel, payload } => (channel, payload),
     };
     if channel == JOURNAL_CHANNEL {

@@ -321,6 +321,17 @@ async fn mail_and_updates_arrive_with_wake_ups() {
 }
 
 #[tokio::test]
+async fn wake_ups_end_with_their_connection() {
+    let Some(fixture) = Fixture::start().await else { return };
+    let Fixture { store, ann, .. } = &fixture;
+    let mut wake_ups = store.wake_ups(ann).await.unwrap();
+    let mut kill = cmd("CLIENT");
+    kill.arg("KILL").arg("TYPE").arg("pubsub");
+    assert_eq!(store.command::<i64>(&kill).await.unwrap(), 1);
+    assert_eq!(next_wake(&mut wake_ups).await, None, "copies of sessions aren't fresh without them");
+}
+
+#[tokio::test]
 async fn logs_of_ended_streams_have_a_limit() {
     let Some(fixture) = Fixture::start().await else { return };
     let (store, ann) = (&fixture.store, &fixture.ann);
