@@ -21,7 +21,7 @@ use crate::admin::AdminContext;
 use crate::admin::authentication::{AdminAuthenticator, peer};
 use crate::admin::health::{Readiness, ReadinessDetail};
 use crate::admin::page::{self, PageContent, ServingState};
-use crate::admin::page_events::page_events;
+use crate::admin::page_events::{SharedPage, page_events};
 use crate::admin::rejection::AdminRejection;
 use crate::admin::report::{self, ProcessInfo};
 use crate::admin::request_origin::RequestOrigin;
@@ -160,6 +160,8 @@ pub(super) struct AdminRouter {
     reloading: Semaphore,
     /// The open streams of the page.
     streams: Arc<Semaphore>,
+    /// The page that these streams send.
+    page: SharedPage,
 }
 
 impl AdminRouter {
@@ -172,6 +174,7 @@ impl AdminRouter {
             admin: OnceLock::new(),
             reloading: Semaphore::new(MAX_WAITING_RELOADS),
             streams: Arc::new(Semaphore::new(MAX_PAGE_STREAMS)),
+            page: SharedPage::default(),
         }
     }
 
@@ -333,7 +336,7 @@ impl AdminRouter {
             let (router, head) = (Arc::clone(&router), head.clone());
             async move {
                 router.authenticator.authenticate(&head, |_| {}).await.ok()?;
-                router.page_content().ok()
+                router.page.current(|| router.page_content()).ok()
             }
         };
         let stream = page_events(content, draining, (permit, active));
