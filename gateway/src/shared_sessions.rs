@@ -14,11 +14,11 @@ use moongate_protocol::catalog::ListKind;
 use moongate_protocol::jsonrpc::Id;
 use moongate_protocol::session::shared::{
     BusySession, ClaimOutcome, JournalPart, JournalPosition, KnownLists, MAX_JOURNAL_ENTRIES,
-    MAX_LOGGED_BYTES, MAX_LOGGED_EVENTS, MAX_LOGGED_STREAMS, Mail, MailRecipient, NewEvents, NewSession,
-    NotificationClaim, NotificationState, NotificationTakeover, REPLICA_LEASE, ReplicaId, Rival,
-    STREAM_LOG_TTL, SessionUpdate, SessionUpdateOutcome, SharedSessionStore, SharedStoreError,
-    StoreOperation, StoredSession, StreamEnd, StreamLog, StreamName, TakeoverOutcome, ToldChange, WakeUp,
-    WakeUps,
+    MAX_LOGGED_BYTES, MAX_LOGGED_EVENTS, MAX_LOGGED_MESSAGE_BYTES, MAX_LOGGED_STREAMS, Mail, MailOutcome,
+    MailRecipient, NewEvents, NewSession, NotificationClaim, NotificationState, NotificationTakeover,
+    REPLICA_LEASE, ReplicaId, Rival, STREAM_LOG_TTL, SessionUpdate, SessionUpdateOutcome, SharedSessionStore,
+    SharedStoreError, StoreOperation, StoredSession, StreamEnd, StreamLog, StreamName, TakeoverOutcome,
+    ToldChange, WakeUp, WakeUps,
 };
 use moongate_store::{
     Cmd, FromRedisValue, SharedStore, StoreError, StoreEvent, StoreSubscriber, StoreUse, cmd,
@@ -33,8 +33,11 @@ use scripts::{ScriptCall, SessionScript};
 /// The time for which mail is kept for a replica that doesn't read it.
 const MAIL_TTL: Duration = Duration::from_secs(60);
 
-/// The number of messages in a replica's inbox above which more are discarded.
+/// The number of messages in a replica's inbox above which more are refused.
 const MAX_INBOX_MAIL: usize = 64;
+
+/// The time for which the journal of resource updates is kept after its last entry.
+const JOURNAL_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The time within which a subscription to wake-ups must be open.
 const SUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -112,10 +115,14 @@ impl SharedSessionStore for StoredSessions {
         })
     }
 
-    fn touch<'a>(&'a self, sessions: &'a [BusySession]) -> StoreOperation<'a, Vec<Option<u64>>> {
+    fn touch<'a>(
+        &'a self,
+        sessions: &'a [BusySession],
+        replica: &'a ReplicaId,
+    ) -> StoreOperation<'a, Vec<Option<u64>>> {
         Box::pin(async move {
             let mut call = self.call(SessionScript::Touch);
-            call.arg(millis(STREAM_LOG_TTL));
+            call.arg(millis(STREAM_LOG_TTL)).arg(replica.as_str());
             for BusySession { id, streams } in sessions {
                 call.arg(id).arg(streams.len().to_string());
                 streams.iter().for_each(|StreamName(name)| {
@@ -162,7 +169,7 @@ impl SharedSessionStore for StoredSessions {
         })
     }
 
-    fn send<'a>(&'a self, recipient: MailRecipient<'a>, mail: &'a Mail) -> StoreOperation<'a, ()> {
+    fn send<'a>(&'a self, recipient: MailRecipient<'a>, mail: &'a Mail) -> StoreOperation<'a, MailOutcome> {
         Box::pin(async move {
             let mut call = self.call(SessionScript::Send);
             call.arg(mail.to_text()).arg(millis(MAIL_TTL));
@@ -171,16 +178,23 @@ impl SharedSessionStore for StoredSessions {
                 MailRecipient::OtherMembers(own) => call.arg("members").arg(own.as_str()),
             };
             call.arg(&mail.session).arg(MAX_INBOX_MAIL.to_string());
-            self.run(call).await
+            Ok(match self.run::<String>(call).await?.as_str() {
+                "sent" => MailOutcome::Sent,
+                _ => MailOutcome::Undelivered,
+            })
         })
     }
 
-    fn take_mail<'a>(&'a self, replica: &'a ReplicaId) -> StoreOperation<'a, Vec<Mail>> {
+    fn take_mail<'a>(
+        &'a self,
+        replica: &'a ReplicaId,
+        handled: usize,
+    ) -> StoreOperation<'a, Vec<Option<Mail>>> {
         Box::pin(async move {
             let mut call = self.call(SessionScript::TakeMail);
-            call.arg(replica.as_str());
+            call.arg(replica.as_str()).arg(handled.to_string()).arg(MAX_LOGGED_MESSAGE_BYTES.to_string());
             let texts: Vec<String> = self.run(call).await?;
-            Ok(texts.iter().filter_map(|text| Mail::from_text(text)).collect())
+            Ok(texts.iter().map(|text| Mail::from_text(text)).collect())
         })
     }
 
@@ -223,13 +237,18 @@ impl SharedSessionStore for StoredSessions {
             if let Some((StreamName(name), after)) = resumes {
                 call.arg(name).arg(after.to_string());
             }
-            type Taken = (String, Vec<String>, Vec<String>, Vec<Vec<u8>>);
-            let (outcome, known, subscriptions, events): Taken = self.run(call).await?;
+            type Taken = (String, Vec<String>, Vec<String>, Vec<(String, Vec<Vec<u8>>)>);
+            let (outcome, known, subscriptions, logs): Taken = self.run(call).await?;
+            let mut events = Vec::new();
+            for (stream, log) in logs {
+                let log = logged_events(log)?.into_iter();
+                events.extend(log.map(|(number, message)| (StreamName(stream.clone()), number, message)));
+            }
             Ok(match outcome.as_str() {
                 "taken" => TakeoverOutcome::Taken(NotificationState {
-                    known: known_lists(&known)?,
-                    subscriptions: stored_subscriptions(&subscriptions)?,
-                    events: logged_events(events)?,
+                    known: known_lists(&known),
+                    subscriptions: stored_subscriptions(&subscriptions),
+                    events,
                 }),
                 "refused" => TakeoverOutcome::Refused,
                 _ => TakeoverOutcome::Ended,
@@ -295,12 +314,14 @@ impl SharedSessionStore for StoredSessions {
         Box::pin(async move {
             let mut call = self.call(SessionScript::Read);
             call.arg(id).arg(&stream.0).arg(after.to_string()).arg(watcher.as_str());
-            let (facts, events): (Vec<String>, Vec<Vec<u8>>) = self.run(call).await?;
+            call.arg(MAX_LOGGED_MESSAGE_BYTES.to_string());
+            let (facts, events, more): (Vec<String>, Vec<Vec<u8>>, u8) = self.run(call).await?;
             let [replica, request, ended] = &facts[..] else { return Ok(None) };
             Ok(Some(StreamLog {
                 replica: ReplicaId::parse(replica).ok_or_else(|| malformed("a replica's id"))?,
                 request: Id::from_token(request).ok(),
                 events: logged_events(events)?,
+                has_more: more == 1,
                 end: if ended.is_empty() { StreamEnd::Open } else { StreamEnd::Ended },
             }))
         })
@@ -310,6 +331,7 @@ impl SharedSessionStore for StoredSessions {
         Box::pin(async move {
             let mut call = self.call(SessionScript::ReportUpdates);
             call.arg(self.0.key(JOURNAL_CHANNEL)).arg(MAX_JOURNAL_ENTRIES.to_string());
+            call.arg(millis(JOURNAL_TTL));
             uris.iter().for_each(|uri| {
                 call.arg(uri.as_str());
             });
@@ -338,13 +360,13 @@ impl SharedSessionStore for StoredSessions {
             subscriber.subscribe(format!("session:wake:{}", replica.as_str()));
             match timeout(SUBSCRIBE_TIMEOUT, events.recv()).await {
                 Ok(Some(StoreEvent::Connected)) => {}
-                Ok(Some(StoreEvent::Message { .. }) | None) | Err(_) => {
+                Ok(Some(StoreEvent::Disconnected | StoreEvent::Message { .. }) | None) | Err(_) => {
                     return Err(SharedStoreError("no subscription to messages".to_owned()));
                 }
             }
             type Wakes = (StoreSubscriber, mpsc::Receiver<StoreEvent>);
             let next = |(subscriber, mut events): Wakes| async move {
-                let event = events.recv().await?;
+                let event = events.recv().await.filter(|event| *event != StoreEvent::Disconnected)?;
                 Some((wake_up(&event), (subscriber, events)))
             };
             Ok(stream::unfold((subscriber, events), next).filter_map(std::future::ready).boxed() as WakeUps)
@@ -355,6 +377,7 @@ impl SharedSessionStore for StoredSessions {
 fn wake_up(event: &StoreEvent) -> Option<WakeUp> {
     let (channel, payload) = match event {
         StoreEvent::Connected => return Some(WakeUp::Everything),
+        StoreEvent::Disconnected => return None,
         StoreEvent::Message { channel, payload } => (channel, payload),
     };
     if channel == JOURNAL_CHANNEL {
@@ -381,20 +404,21 @@ fn list_name(kind: ListKind) -> &'static str {
     }
 }
 
-/// Reads pairs of a list's name and the digest.
-fn known_lists(fields: &[String]) -> Result<KnownLists, SharedStoreError> {
-    let known = fields.chunks_exact(2).map(|pair| {
+/// Reads pairs of a list's name and the digest. Those that only another version knows are skipped.
+fn known_lists(fields: &[String]) -> KnownLists {
+    let known = fields.chunks_exact(2).filter_map(|pair| {
         let kind = ListKind::ALL.into_iter().find(|kind| list_name(*kind) == pair[0])?;
         Some((kind, pair[1].parse::<Digest>().ok()?))
     });
-    known.collect::<Option<_>>().ok_or_else(|| malformed("a known list"))
+    known.collect()
 }
 
-fn stored_subscriptions(fields: &[String]) -> Result<Vec<(ResourceUri, JournalPosition)>, SharedStoreError> {
+/// Reads pairs of a subscription's URI and a position. Those that only another version knows are skipped.
+fn stored_subscriptions(fields: &[String]) -> Vec<(ResourceUri, JournalPosition)> {
     let subscriptions = fields
         .chunks_exact(2)
-        .map(|pair| Some((ResourceUri::new(&pair[0]).ok()?, parse_position(&pair[1])?)));
-    subscriptions.collect::<Option<_>>().ok_or_else(|| malformed("a subscription"))
+        .filter_map(|pair| Some((ResourceUri::new(&pair[0]).ok()?, parse_position(&pair[1])?)));
+    subscriptions.collect()
 }
 
 /// Reads pairs of an event's number and its message.

@@ -274,6 +274,12 @@ impl Authenticator {
             || self.access_tokens.as_ref().is_none_or(|verifier| verifier.is_known(&digest))
     }
 
+    /// Reports whether only its issuer can verify a token, because it isn't a JWT.
+    #[must_use]
+    pub fn is_opaque(&self, token: &[u8]) -> bool {
+        std::str::from_utf8(token).is_ok_and(|token| UnverifiedJwt::parse(token).is_none())
+    }
+
     /// Verifies a token that a client at the address `peer` sent.
     ///
     /// # Errors

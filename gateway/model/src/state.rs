@@ -107,22 +107,24 @@ pub enum StateOwnerName {
 pub struct InvalidOwnerError;
 
 impl StateOwner {
-    /// The owner of a store. Without a caller, all callers share it.
+    /// The owner of a store. Without a caller, all callers share it. If several machines share the backend, `machine`
+    /// distinguishes callers that only this machine knows.
     #[must_use]
-    pub fn new(name: &StateOwnerName, caller: Option<&Principal>) -> Self {
+    pub fn new(name: &StateOwnerName, caller: Option<&Principal>, machine: Option<&str>) -> Self {
         // The first part never contains a colon or a slash, and an issuer no space.
         let name = match name {
             StateOwnerName::Plugin(id) => format!("plugin:{id}"),
             StateOwnerName::Shared(name) => format!("name:{name}"),
         };
+        let at_machine = machine.map(|machine| format!("@{machine}")).unwrap_or_default();
         Self(match caller {
             None => name.into(),
-            Some(Principal::Local) => format!("{name}/stdio").into(),
+            Some(Principal::Local) => format!("{name}/stdio{at_machine}").into(),
             Some(Principal::Anonymous) => format!("{name}/anonymous").into(),
             Some(Principal::Operator) => format!("{name}/operator").into(),
             Some(Principal::Named(token)) => format!("{name}/token:{token}").into(),
             Some(Principal::Certificate(certificate)) => format!("{name}/certificate:{certificate}").into(),
-            Some(Principal::User(user)) => format!("{name}/uid:{}", user.uid()).into(),
+            Some(Principal::User(user)) => format!("{name}/uid:{}{at_machine}", user.uid()).into(),
             Some(Principal::Subject(subject)) => {
                 format!("{name}/subject:{} {}", subject.issuer(), subject.subject()).into()
             }

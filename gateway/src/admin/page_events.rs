@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -20,6 +21,21 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// The time after which something is sent even if nothing changed, so that closed connections are noticed.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
+/// The content of a section.
+#[derive(Debug)]
+pub(super) struct RenderedSection {
+    id: &'static str,
+    html: String,
+    hash: u64,
+}
+
+/// All sections at one moment.
+pub(super) type RenderedPage = Arc<Vec<RenderedSection>>;
+
+/// The page, which is rendered once for all open pages.
+#[derive(Debug, Default)]
+pub(super) struct SharedPage(Mutex<Option<(Instant, RenderedPage)>>);
+
 /// The state of a stream. `held` is kept while it is open.
 struct PageStream<C, H> {
     content: C,
@@ -31,6 +47,29 @@ struct PageStream<C, H> {
     _held: H,
 }
 
+impl SharedPage {
+    /// The current page, or one that is less than a second old.
+    pub(super) fn current<E>(
+        &self,
+        content: impl FnOnce() -> Result<PageContent, E>,
+    ) -> Result<RenderedPage, E> {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, page)) = &*last
+            && at.elapsed() < INTERVAL
+        {
+            return Ok(Arc::clone(page));
+        }
+        let sections = page::sections(&content()?).into_iter().map(|(id, html)| {
+            let mut hasher = DefaultHasher::new();
+            html.hash(&mut hasher);
+            RenderedSection { id, html, hash: hasher.finish() }
+        });
+        let page = Arc::new(sections.collect());
+        *last = Some((Instant::now(), Arc::clone(&page)));
+        Ok(page)
+    }
+}
+
 /// The changes of the page, until `content` returns nothing or the gateway stops. The first event is a complete page.
 pub(super) fn page_events<C, F, H>(
     content: C,
@@ -39,7 +78,7 @@ pub(super) fn page_events<C, F, H>(
 ) -> impl Stream<Item = Result<Bytes, Infallible>>
 where
     C: Fn() -> F,
-    F: Future<Output = Option<PageContent>>,
+    F: Future<Output = Option<RenderedPage>>,
 {
     let now = Instant::now();
     let start =
@@ -53,7 +92,7 @@ where
 impl<C, F, H> PageStream<C, H>
 where
     C: Fn() -> F,
-    F: Future<Output = Option<PageContent>>,
+    F: Future<Output = Option<RenderedPage>>,
 {
     /// Waits until something is to be sent.
     async fn next_changes(&mut self) -> Option<String> {
@@ -62,14 +101,11 @@ where
                 () = sleep_until(self.next) => {}
                 () = self.draining.cancelled() => return None,
             }
-            let content = (self.content)().await?;
+            let page = (self.content)().await?;
             let mut changes = String::new();
-            for (id, section) in page::sections(&content) {
-                let mut hasher = DefaultHasher::new();
-                section.hash(&mut hasher);
-                let hash = hasher.finish();
-                if self.sent.insert(id, hash) != Some(hash) {
-                    write_event(&mut changes, id, &section);
+            for RenderedSection { id, html, hash } in &*page {
+                if self.sent.insert(id, *hash) != Some(*hash) {
+                    write_event(&mut changes, id, html);
                 }
             }
             let now = Instant::now();

@@ -22,7 +22,7 @@ use crate::admin::activity::activity;
 use crate::admin::authentication::{AdminAuthenticator, peer};
 use crate::admin::health::{Readiness, ReadinessDetail};
 use crate::admin::page::{self, PageContent, ServingState};
-use crate::admin::page_events::page_events;
+use crate::admin::page_events::{SharedPage, page_events};
 use crate::admin::rejection::AdminRejection;
 use crate::admin::report::{self, ProcessInfo};
 use crate::admin::request_origin::RequestOrigin;
@@ -179,6 +179,8 @@ pub(super) struct AdminRouter {
     /// The open streams of the page.
     streams: Arc<Semaphore>,
     trials: ToolTrials,
+    /// The page that these streams send.
+    page: SharedPage,
 }
 
 impl AdminRouter {
@@ -192,6 +194,7 @@ impl AdminRouter {
             reloading: Semaphore::new(MAX_WAITING_RELOADS),
             streams: Arc::new(Semaphore::new(MAX_PAGE_STREAMS)),
             trials: ToolTrials::new(config),
+            page: SharedPage::default(),
         }
     }
 
@@ -395,7 +398,7 @@ impl AdminRouter {
             let (router, head) = (Arc::clone(&router), head.clone());
             async move {
                 router.authenticator.authenticate(&head, |_| {}).await.ok()?;
-                router.page_content().ok()
+                router.page.current(|| router.page_content()).ok()
             }
         };
         let stream = page_events(content, draining, (permit, active));

@@ -95,9 +95,14 @@ local function wake(replica, message)
   redis.call('PUBLISH', prefix .. 'wake:' .. replica, message)
 end
 
+-- Members that are gone are removed. After an outage, those that are alive join again with their next heartbeat.
 local function wake_members(id)
   for _, member in ipairs(redis.call('SMEMBERS', part(id, 'members'))) do
-    wake(member, 'session ' .. id)
+    if is_alive(member) then
+      wake(member, 'session ' .. id)
+    else
+      redis.call('SREM', part(id, 'members'), member)
+    end
   end
 end
 
@@ -111,7 +116,12 @@ local function extend(id)
     redis.call('PEXPIRE', part(id, name), idle)
   end
   redis.call('ZADD', prefix .. 'index', now + idle, id .. ' ' .. caller)
-  redis.call('ZADD', prefix .. 'caller:' .. caller, now + idle, id)
+  if redis.call('ZADD', prefix .. 'caller:' .. caller, now + idle, id) == 1 then
+    redis.call('ZINCRBY', prefix .. 'callers', 1, caller)
+  end
+  for _, name in ipairs({'index', 'callers', 'caller:' .. caller}) do
+    redis.call('PEXPIRE', prefix .. name, idle)
+  end
   return true
 end
 
@@ -158,21 +168,30 @@ local function last_update()
   return last[1] and last[1][1] or '0-0'
 end
 
+-- Returns false if the log has this event already, or a later one.
 local function add_event(id, stream, number, message, most, ttl)
   local log = part(id, 'log:' .. stream)
-  -- It fails if the log has the event already.
-  redis.pcall('XADD', log, 'MAXLEN', '~', most, number .. '-0', 'm', message)
+  local added = redis.pcall('XADD', log, 'MAXLEN', '~', most, number .. '-0', 'm', message)
   redis.call('PEXPIRE', log, ttl)
+  return type(added) == 'string'
 end
 
-local function events_after(id, stream, after)
-  local events = {}
-  local log = redis.call('XRANGE', part(id, 'log:' .. stream), '(' .. after .. '-0', '+')
-  for _, entry in ipairs(log) do
+-- Returns 1 as well if there are more events than fit into so many bytes.
+local function events_after(id, stream, after, most_bytes)
+  local events, bytes = {}, 0
+  local log, entry = part(id, 'log:' .. stream), {after .. '-0'}
+  while true do
+    entry = redis.call('XRANGE', log, '(' .. entry[1], '+', 'COUNT', 1)[1]
+    if not entry then
+      return events, 0
+    end
+    bytes = bytes + #entry[2][2]
+    if most_bytes and bytes > tonumber(most_bytes) and #events > 0 then
+      return events, 1
+    end
     events[#events + 1] = string.match(entry[1], '^%d+')
     events[#events + 1] = entry[2][2]
   end
-  return events
 end
 ";
 
@@ -202,7 +221,6 @@ for i = 8, #ARGV, 2 do
   redis.call('HSET', record, 'known:' .. ARGV[i], ARGV[i + 1])
 end
 redis.call('SADD', part(id, 'members'), replica)
-redis.call('ZINCRBY', prefix .. 'callers', 1, caller)
 extend(id)
 ";
 
@@ -217,12 +235,13 @@ return {fields[1], fields[2] or '', fields[3] or '0'}
 ";
 
 const TOUCH: &str = "
-local ttl = ARGV[2]
+local ttl, replica = ARGV[2], ARGV[3]
 local versions = {}
-local i = 3
+local i = 4
 while i < #ARGV do
   local session, streams = ARGV[i], tonumber(ARGV[i + 1])
   if exists(session) and extend(session) then
+    redis.call('SADD', part(session, 'members'), replica)
     versions[#versions + 1] = redis.call('HGET', part(session, 'record'), 'version') or '0'
     for j = i + 2, i + 1 + streams do
       redis.call('PEXPIRE', part(session, 'log:' .. ARGV[j]), ttl)
@@ -273,23 +292,33 @@ if recipient == 'members' then
   replicas = redis.call('SMEMBERS', part(ARGV[6], 'members'))
 end
 local members = part(ARGV[6], 'members')
+local outcome = 'sent'
 for _, replica in ipairs(replicas) do
   local inbox = prefix .. 'inbox:' .. replica
-  local is_recipient = redis.call('SISMEMBER', members, replica) == 1 and is_alive(replica)
   local is_sender = recipient == 'members' and replica == ARGV[5]
-  if is_recipient and not is_sender and redis.call('LLEN', inbox) < tonumber(ARGV[7]) then
+  if not is_alive(replica) or redis.call('LLEN', inbox) >= tonumber(ARGV[7]) then
+    outcome = 'undelivered'
+  elseif redis.call('SISMEMBER', members, replica) == 1 and not is_sender then
     redis.call('RPUSH', inbox, mail)
     redis.call('PEXPIRE', inbox, ttl)
     wake(replica, 'mail')
   end
 end
+return outcome
 ";
 
 const TAKE_MAIL: &str = "
 local inbox = prefix .. 'inbox:' .. ARGV[2]
-local mail = redis.call('LRANGE', inbox, 0, -1)
-redis.call('DEL', inbox)
-return mail
+redis.call('LTRIM', inbox, ARGV[3], -1)
+local mail, bytes = {}, 0
+while true do
+  local next = redis.call('LINDEX', inbox, #mail)
+  bytes = bytes + #(next or '')
+  if not next or (bytes > tonumber(ARGV[4]) and #mail > 0) then
+    return mail
+  end
+  mail[#mail + 1] = next
+end
 ";
 
 const TAKE_NOTIFICATIONS: &str = "
@@ -312,8 +341,26 @@ for _, kind in ipairs({'tools', 'prompts', 'resources'}) do
     known[#known + 1] = digest
   end
 end
-local events = resumed and events_after(id, resumed, after) or {}
-return {'taken', known, redis.call('HGETALL', part(id, 'subscriptions')), events}
+local logs = {}
+if resumed then
+  -- The streams that continue the first one. Its client has received nothing of them if it resumes the first one again.
+  local streams = {}
+  for name in string.gmatch(redis.call('HGET', record, 'continued') or '', '%S+') do
+    streams[#streams + 1] = name
+  end
+  if streams[1] ~= resumed then
+    streams = {resumed}
+  end
+  for i, name in ipairs(streams) do
+    logs[i] = {name, (events_after(id, name, i == 1 and after or 0))}
+  end
+  streams[#streams + 1] = stream
+  if #streams > 8 then
+    table.remove(streams, 2)
+  end
+  redis.call('HSET', record, 'continued', table.concat(streams, ' '))
+end
+return {'taken', known, redis.call('HGETALL', part(id, 'subscriptions')), logs}
 ";
 
 const CLAIM: &str = "
@@ -355,10 +402,12 @@ if redis.call('HSETNX', facts, 'replica', replica) == 1 then
   redis.call('RPUSH', part(id, 'streams'), stream)
 end
 redis.call('HSETNX', facts, 'request', request)
-local added = 0
+local added, is_last_added = 0, false
 for i = 11, #ARGV, 2 do
-  add_event(id, stream, ARGV[i], ARGV[i + 1], most, ttl)
-  added = added + #ARGV[i + 1]
+  is_last_added = add_event(id, stream, ARGV[i], ARGV[i + 1], most, ttl)
+  if is_last_added then
+    added = added + #ARGV[i + 1]
+  end
 end
 redis.call('HINCRBY', part(id, 'sizes'), stream, added)
 local total = redis.call('HINCRBY', part(id, 'sizes'), 'total', added)
@@ -366,7 +415,8 @@ drop_streams(id, stream, total, most_bytes, most_streams)
 for _, name in ipairs({'sizes', 'streams'}) do
   redis.call('PEXPIRE', part(id, name), redis.call('HGET', part(id, 'record'), 'idle'))
 end
-if open == 'ended' then
+-- Another replica ends a stream only if it has read all of it.
+if open == 'ended' and (is_last_added or redis.call('HGET', facts, 'replica') == replica) then
   redis.call('HSET', facts, 'ended', 1)
 end
 redis.call('PEXPIRE', facts, ttl)
@@ -382,17 +432,19 @@ local stream, after, watcher = ARGV[3], ARGV[4], ARGV[5]
 local facts = part(id, 'stream:' .. stream)
 local found = redis.call('HMGET', facts, 'replica', 'request', 'ended')
 if not found[1] or not exists(id) then
-  return {{}, {}}
+  return {{}, {}, 0}
 end
 redis.call('HSET', facts, 'watcher', watcher)
-return {{found[1], found[2] or '', found[3] or ''}, events_after(id, stream, after)}
+local events, more = events_after(id, stream, after, ARGV[6])
+return {{found[1], found[2] or '', found[3] or ''}, events, more}
 ";
 
 const REPORT_UPDATES: &str = "
-local channel, most = ARGV[2], ARGV[3]
-for i = 4, #ARGV do
+local channel, most, ttl = ARGV[2], ARGV[3], ARGV[4]
+for i = 5, #ARGV do
   redis.call('XADD', prefix .. 'journal', 'MAXLEN', '~', most, '*', 'u', ARGV[i])
 end
+redis.call('PEXPIRE', prefix .. 'journal', ttl)
 redis.call('PUBLISH', channel, '')
 ";
 

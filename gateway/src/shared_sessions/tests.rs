@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use moongate_config::{RatesWhenDown, StoreAddress, StoreConfig};
+use moongate_model::json::Json;
 use moongate_model::names::Digest;
 use moongate_protocol::session::shared::{MailContent, NotificationClaim};
 use tempfile::TempDir;
@@ -147,7 +148,7 @@ async fn sessions_are_stored_changed_and_ended() {
     let stored = store.load("x", ann).await.unwrap().unwrap();
     assert_eq!((stored.level, stored.version), (Some(LogLevel::Error), 1));
     let busy = |id: &str| BusySession { id: id.to_owned(), streams: vec![name("p1"), name("p2")] };
-    assert_eq!(store.touch(&[busy("y"), busy("x")]).await.unwrap(), [None, Some(1)]);
+    assert_eq!(store.touch(&[busy("y"), busy("x")], ann).await.unwrap(), [None, Some(1)]);
     store.end("x").await.unwrap();
     assert!(!fixture.exists("x").await);
     assert_eq!(store.update("x", &update).await.unwrap(), SessionUpdateOutcome::Ended);
@@ -193,12 +194,37 @@ async fn notifications_are_claimed_by_one_stream() {
     let TakeoverOutcome::Taken(state) = taken else { panic!("{taken:?}") };
     assert_eq!(state.known, [(ListKind::Tools, Digest::of(b"more tools"))]);
     assert_eq!(state.subscriptions, [(resource(), JournalPosition(5, 6))]);
-    let numbers: Vec<_> = state.events.iter().map(|(number, message)| (*number, message[3])).collect();
+    let numbers: Vec<_> = state.events.iter().map(|(_, number, message)| (*number, message[3])).collect();
     assert_eq!(numbers, [(1, 1), (2, 2)]);
     assert_eq!(fixture.claim("g1", 3, list()).await, ClaimOutcome::Lost);
     store.release_notifications("x", &name("g2")).await.unwrap();
     let kept = store.take_notifications(&fixture.takeover("g1", None, Rival::Kept)).await.unwrap();
     assert!(matches!(kept, TakeoverOutcome::Taken(_)), "{kept:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_resumed_twice_brings_what_the_first_attempt_missed() {
+    let Some(fixture) = Fixture::start().await else { return };
+    let Fixture { store, .. } = &fixture;
+    fixture.create("x", "ann", 10).await;
+    let take = async |stream: &str, resumes| {
+        let takeover = fixture.takeover(stream, resumes, Rival::Replaced);
+        let taken = store.take_notifications(&takeover).await.unwrap();
+        let TakeoverOutcome::Taken(state) = taken else { panic!("{taken:?}") };
+        let events = state.events.into_iter().map(|(StreamName(stream), number, _)| (stream, number));
+        events.collect::<Vec<_>>()
+    };
+    let event = |stream: &str, number| (stream.to_owned(), number);
+    let list = || ToldChange::List(ListKind::Tools, Digest::of(b"more tools"));
+    assert_eq!(take("g1", None).await, []);
+    fixture.claim("g1", 1, list()).await;
+    assert_eq!(take("g2", Some(("g1", 1))).await, []);
+    fixture.claim("g2", 1, list()).await;
+    store.release_notifications("x", &name("g2")).await.unwrap();
+    assert_eq!(take("g3", Some(("g1", 1))).await, [event("g2", 1)]);
+    fixture.claim("g3", 1, list()).await;
+    assert_eq!(take("g4", Some(("g1", 0))).await, [event("g1", 1), event("g2", 1), event("g3", 1)]);
+    assert_eq!(take("g5", Some(("g3", 0))).await, [event("g3", 1)]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -213,6 +239,7 @@ async fn streams_are_logged_once() {
         replica: ann.clone(),
         request: Some(Id::from(7)),
         events: Vec::new(),
+        has_more: false,
         end: StreamEnd::Open,
     };
     assert_eq!(log, expected);
@@ -227,6 +254,43 @@ async fn streams_are_logged_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_late_replica_ends_its_stream_itself() {
+    let Some(fixture) = Fixture::start().await else { return };
+    let Fixture { store, bob, .. } = &fixture;
+    fixture.create("x", "ann", 10).await;
+    store.append(&fixture.events(&[1, 2], StreamEnd::Open)).await.unwrap();
+    let by_bob = |number| NewEvents { replica: bob.clone(), ..fixture.events(&[number], StreamEnd::Ended) };
+    store.append(&by_bob(2)).await.unwrap();
+    let log = store.read("x", &name("p1"), 0, bob).await.unwrap().unwrap();
+    assert_eq!((log.events.len(), log.end), (2, StreamEnd::Open), "bob has read only the first event");
+    store.append(&fixture.events(&[2], StreamEnd::Ended)).await.unwrap();
+    let log = store.read("x", &name("p1"), 2, bob).await.unwrap().unwrap();
+    assert_eq!(log.end, StreamEnd::Ended, "ann repeats an operation without an answer");
+    let lost = |events| NewEvents { stream: name("p2"), ..events };
+    store.append(&lost(fixture.events(&[1], StreamEnd::Open))).await.unwrap();
+    store.append(&lost(by_bob(2))).await.unwrap();
+    let log = store.read("x", &name("p2"), 0, bob).await.unwrap().unwrap();
+    assert_eq!((log.events.len(), log.end), (2, StreamEnd::Ended));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn long_logs_are_read_in_parts() {
+    let Some(fixture) = Fixture::start().await else { return };
+    let Fixture { store, bob, .. } = &fixture;
+    fixture.create("x", "ann", 10).await;
+    for number in 1..=5 {
+        let events = vec![(number, Bytes::from(vec![b'a'; 400_000]))];
+        let end = if number == 5 { StreamEnd::Ended } else { StreamEnd::Open };
+        store.append(&NewEvents { events, ..fixture.events(&[], end) }).await.unwrap();
+    }
+    for (after, numbers, has_more) in [(0, &[1, 2][..], true), (2, &[3, 4], true), (4, &[5], false)] {
+        let log = store.read("x", &name("p1"), after, bob).await.unwrap().unwrap();
+        let read: Vec<_> = log.events.iter().map(|(number, _)| *number).collect();
+        assert_eq!((&read[..], log.has_more), (numbers, has_more));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn mail_and_updates_arrive_with_wake_ups() {
     let Some(fixture) = Fixture::start().await else { return };
     let Fixture { store, ann, bob, .. } = &fixture;
@@ -236,12 +300,14 @@ async fn mail_and_updates_arrive_with_wake_ups() {
     store.send(MailRecipient::OtherMembers(bob), &mail).await.unwrap();
     assert_eq!(next_wake(&mut wake_ups).await, Some(WakeUp::Mail));
     store.send(MailRecipient::Replica(ann), &mail).await.unwrap();
-    assert_eq!(store.take_mail(ann).await.unwrap(), [mail.clone(), mail.clone()]);
-    assert_eq!(store.take_mail(ann).await.unwrap(), []);
+    let two = [Some(mail.clone()), Some(mail.clone())];
+    assert_eq!(store.take_mail(ann, 0).await.unwrap(), two);
+    assert_eq!(store.take_mail(ann, 0).await.unwrap(), two, "it stays until it was handled");
+    assert_eq!(store.take_mail(ann, 2).await.unwrap(), []);
     store.release_lease(bob).await.unwrap();
     assert!(!store.is_alive(bob).await.unwrap() && store.is_alive(ann).await.unwrap());
-    store.send(MailRecipient::Replica(bob), &mail).await.unwrap();
-    assert_eq!(store.take_mail(bob).await.unwrap(), []);
+    assert_eq!(store.send(MailRecipient::Replica(bob), &mail).await.unwrap(), MailOutcome::Undelivered);
+    assert_eq!(store.take_mail(bob, 0).await.unwrap(), []);
     assert_eq!(next_wake(&mut wake_ups).await, Some(WakeUp::Mail));
     let start = store.updates_after(None).await.unwrap();
     assert_eq!(start, JournalPart::default());
@@ -252,6 +318,17 @@ async fn mail_and_updates_arrive_with_wake_ups() {
     assert_eq!(store.updates_after(Some(part.position)).await.unwrap().entries, []);
     store.end("x").await.unwrap();
     assert_eq!(next_wake(&mut wake_ups).await, Some(WakeUp::Session("x".to_owned())));
+}
+
+#[tokio::test]
+async fn wake_ups_end_with_their_connection() {
+    let Some(fixture) = Fixture::start().await else { return };
+    let Fixture { store, ann, .. } = &fixture;
+    let mut wake_ups = store.wake_ups(ann).await.unwrap();
+    let mut kill = cmd("CLIENT");
+    kill.arg("KILL").arg("TYPE").arg("pubsub");
+    assert_eq!(store.command::<i64>(&kill).await.unwrap(), 1);
+    assert_eq!(next_wake(&mut wake_ups).await, None, "copies of sessions aren't fresh without them");
 }
 
 #[tokio::test]
@@ -283,15 +360,110 @@ async fn logs_of_ended_streams_have_a_limit() {
 }
 
 #[tokio::test]
+async fn everything_expires() {
+    let Some(fixture) = Fixture::start().await else { return };
+    let store = &fixture.store;
+    fixture.create("x", "one", 10).await;
+    store.append(&fixture.events(&[1], StreamEnd::Open)).await.unwrap();
+    let subscribe = SessionUpdate::Subscribe { uri: resource(), max_count: 1, max_bytes: 100 };
+    store.update("x", &subscribe).await.unwrap();
+    store.take_notifications(&fixture.takeover("g1", None, Rival::Replaced)).await.unwrap();
+    let list = ToldChange::List(ListKind::Tools, Digest::of(b"more tools"));
+    fixture.claim("g1", 1, list).await;
+    store.report_updates(&[resource()]).await.unwrap();
+    let mail = Mail { session: "x".to_owned(), content: MailContent::Cancel(Id::from(3)) };
+    store.send(MailRecipient::Replica(&fixture.ann), &mail).await.unwrap();
+    let keys: Vec<String> = store.command(cmd("KEYS").arg(store.key("*"))).await.unwrap();
+    assert!(keys.len() > 10, "{keys:?}");
+    for key in keys {
+        let ttl: i64 = store.command(cmd("PTTL").arg(&key)).await.unwrap();
+        assert!(ttl > 0, "{key} has no end");
+    }
+}
+
+#[tokio::test]
+async fn sessions_are_counted_once() {
+    let Some(fixture) = Fixture::start().await else { return };
+    let store = &fixture.store;
+    fixture.create("x", "one", 10).await;
+    let member = format!("x {}", Digest::of(b"one"));
+    let caller = store.key(&format!("caller:{}", Digest::of(b"one")));
+    // As if it had been forgotten just before it was extended.
+    store.command::<i64>(cmd("ZREM").arg(store.key("index")).arg(member)).await.unwrap();
+    store.command::<i64>(cmd("ZREM").arg(&caller).arg("x")).await.unwrap();
+    store.command::<i64>(cmd("DEL").arg(store.key("callers"))).await.unwrap();
+    for _ in 0..2 {
+        assert!(fixture.exists("x").await);
+    }
+    let mut count = cmd("ZSCORE");
+    count.arg(store.key("callers")).arg(Digest::of(b"one").to_string());
+    assert_eq!(store.command::<f64>(&count).await.unwrap(), 1.0);
+}
+
+#[tokio::test]
+async fn members_that_are_gone_are_removed() {
+    let Some(fixture) = Fixture::start().await else { return };
+    let Fixture { store, ann, bob, .. } = &fixture;
+    fixture.create("x", "one", 10).await;
+    store.load("x", bob).await.unwrap();
+    let members = async || -> Vec<String> {
+        let mut members = cmd("SMEMBERS");
+        store.command(members.arg(store.key("{x}:members"))).await.unwrap()
+    };
+    assert_eq!(members().await.len(), 2);
+    store.release_lease(bob).await.unwrap();
+    store.update("x", &SessionUpdate::Level(LogLevel::Error)).await.unwrap();
+    assert_eq!(members().await, [ann.as_str()]);
+    let busy = BusySession { id: "x".to_owned(), streams: Vec::new() };
+    store.touch(&[busy], bob).await.unwrap();
+    assert_eq!(members().await.len(), 2, "it was alive nevertheless");
+}
+
+#[tokio::test]
+async fn entries_of_other_versions_are_skipped() {
+    let Some(fixture) = Fixture::start().await else { return };
+    let store = &fixture.store;
+    fixture.create("x", "one", 10).await;
+    let subscribe = SessionUpdate::Subscribe { uri: resource(), max_count: 1, max_bytes: 100 };
+    store.update("x", &subscribe).await.unwrap();
+    let mut set = cmd("HSET");
+    set.arg(store.key("{x}:subscriptions")).arg("test://b").arg("newer").arg("not a URI").arg("0-0");
+    store.command::<i64>(&set).await.unwrap();
+    let mut set = cmd("HSET");
+    set.arg(store.key("{x}:record")).arg("known:tools").arg("newer");
+    store.command::<i64>(&set).await.unwrap();
+    let taken = store.take_notifications(&fixture.takeover("g1", None, Rival::Replaced)).await.unwrap();
+    let TakeoverOutcome::Taken(state) = taken else { panic!("{taken:?}") };
+    assert_eq!((state.known, state.subscriptions), (vec![], vec![(resource(), JournalPosition(0, 0))]));
+}
+
+#[tokio::test]
 async fn an_inbox_has_a_limit_and_takes_mail_about_own_sessions_only() {
     let Some(fixture) = Fixture::start().await else { return };
     let (store, ann, bob) = (&fixture.store, &fixture.ann, &fixture.bob);
     fixture.create("x", "one", 10).await;
     let mail = Mail { session: "x".to_owned(), content: MailContent::Cancel(Id::from(3)) };
-    store.send(MailRecipient::Replica(bob), &mail).await.unwrap();
-    assert_eq!(store.take_mail(bob).await.unwrap(), [], "it has no copy of the session");
-    for _ in 0..2 * MAX_INBOX_MAIL {
+    assert_eq!(store.send(MailRecipient::Replica(bob), &mail).await.unwrap(), MailOutcome::Sent);
+    assert_eq!(store.take_mail(bob, 0).await.unwrap(), [], "it has no copy of the session");
+    for number in 0..2 * MAX_INBOX_MAIL {
+        let outcome = if number < MAX_INBOX_MAIL { MailOutcome::Sent } else { MailOutcome::Undelivered };
+        assert_eq!(store.send(MailRecipient::Replica(ann), &mail).await.unwrap(), outcome);
+    }
+    assert_eq!(store.take_mail(ann, 0).await.unwrap().len(), MAX_INBOX_MAIL);
+}
+
+#[tokio::test]
+async fn mail_is_taken_in_parts_of_limited_size() {
+    let Some(fixture) = Fixture::start().await else { return };
+    let (store, ann) = (&fixture.store, &fixture.ann);
+    fixture.create("x", "one", 10).await;
+    let long = Json::string(&"a".repeat(400_000));
+    for _ in 0..3 {
+        let content = MailContent::Answer(Id::from(1), Ok(long.clone()));
+        let mail = Mail { session: "x".to_owned(), content };
         store.send(MailRecipient::Replica(ann), &mail).await.unwrap();
     }
-    assert_eq!(store.take_mail(ann).await.unwrap().len(), MAX_INBOX_MAIL);
+    for (handled, count) in [(0, 2), (2, 1), (1, 0)] {
+        assert_eq!(store.take_mail(ann, handled).await.unwrap().len(), count, "{handled}");
+    }
 }

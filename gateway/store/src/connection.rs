@@ -1,8 +1,8 @@
 //! The connection to the store: operations, reconnecting, and its status.
 //!
 //! All operations share one connection, which answers them in order. If it fails, or doesn't respond in time, it is
-//! closed, and operations fail at once until a new one is open. Nothing is sent twice, because a failed operation might
-//! have been executed.
+//! closed, and the next operation opens a new one. If that fails, operations fail at once until the monitor has opened
+//! one. Nothing is sent twice, because a failed operation might have been executed.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -127,6 +127,8 @@ struct LinkState {
     opened: u64,
     /// The earliest time of the next attempt.
     retry_at: Option<Instant>,
+    /// The last attempt failed. Only the monitor tries again, so that operations don't wait for attempts.
+    is_down: bool,
     server: Option<String>,
     /// The reason that the last attempt failed, which was logged.
     problem: Option<StoreError>,
@@ -211,7 +213,7 @@ impl SharedStore {
     /// # Errors
     /// The store can't be used.
     pub async fn connected(&self) -> Result<(), StoreError> {
-        self.0.connection().await.map(drop)
+        self.0.reconnected().await.map(drop)
     }
 
     /// The current status.
@@ -324,11 +326,22 @@ impl StoreLink {
         Err(error)
     }
 
-    /// The connection, which is opened if there is none.
+    /// The connection, which is opened if there is none, unless the last attempt failed.
     ///
     /// # Errors
     /// [`StoreError::Unreachable`].
     async fn connection(self: &Arc<Self>) -> Result<Arc<ServerConnection>, StoreError> {
+        if self.state().is_down {
+            return Err(StoreError::Unreachable);
+        }
+        self.reconnected().await
+    }
+
+    /// The connection, which is opened if there is none.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreachable`].
+    async fn reconnected(self: &Arc<Self>) -> Result<Arc<ServerConnection>, StoreError> {
         if let Some(known) = self.known() {
             return known;
         }
@@ -359,10 +372,12 @@ impl StoreLink {
                 let connection = Arc::new(connection);
                 let mut state = self.state();
                 state.retry_at = None;
+                state.is_down = false;
                 state.current = Some(Arc::clone(&connection));
                 Ok(connection)
             }
             Err(error) => {
+                self.state().is_down = true;
                 self.report(error);
                 Err(StoreError::Unreachable)
             }
@@ -452,7 +467,7 @@ impl StoreLink {
 async fn monitor(link: Weak<StoreLink>) {
     loop {
         let Some(store) = link.upgrade() else { return };
-        let pause = match store.connection().await {
+        let pause = match store.reconnected().await {
             Ok(connection) => {
                 drop(store);
                 sleep(PING_INTERVAL).await;

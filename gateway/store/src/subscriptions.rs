@@ -2,7 +2,8 @@
 //! failure.
 //!
 //! A message can be lost. It only means that something changed; its receiver compares. [`StoreEvent::Connected`] means
-//! that messages might have been lost, so everything must be compared.
+//! that messages might have been lost, so everything must be compared. Between [`StoreEvent::Disconnected`] and the next
+//! [`StoreEvent::Connected`], no messages arrive.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -38,6 +39,8 @@ pub struct StoreSubscriber {
 pub enum StoreEvent {
     /// The channels so far are subscribed to, for the first time or again. Earlier messages might have been lost.
     Connected,
+    /// The connection was lost.
+    Disconnected,
     /// A message.
     Message {
         /// The channel, without the prefix.
@@ -96,7 +99,8 @@ impl Subscription {
             // Problems are logged there, and an unsuitable server isn't used.
             if self.store.connected().await.is_ok()
                 && let Ok((sink, stream)) = self.connect().await
-                && let Err(ReceiverGone) = self.serve(sink, stream).await
+                && (self.serve(sink, stream).await.is_err()
+                    || self.events.send(StoreEvent::Disconnected).await.is_err())
             {
                 return;
             }

@@ -57,6 +57,12 @@ impl TestServer {
         self.child.wait().unwrap();
     }
 
+    /// Sends the server a signal, such as `STOP`.
+    pub(crate) fn signal(&self, signal: &str) {
+        let sent = Command::new("kill").arg(format!("-{signal}")).arg(self.child.id().to_string()).status();
+        assert!(sent.unwrap().success());
+    }
+
     /// Starts the server again, without its data.
     pub(crate) async fn restart(&mut self) {
         self.child = spawn(&self.socket(), &self.options).unwrap();

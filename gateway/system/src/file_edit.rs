@@ -1,18 +1,19 @@
 //! Edits of files that other programs read and change: completely or not at all, and without losing a change.
 //!
 //! The file's directory is locked during an edit, so that edits in other processes wait. Another program can still write
-//! the file; this is noticed if it happens after [`FileEdit::read`]. Owner, group and permissions are kept.
+//! the file; this is noticed if it happens after [`FileEdit::read`]. Owner, group and permissions are kept. A file that
+//! another user shares through its group is therefore overwritten in place, which isn't atomic.
 
 use std::fs::{self, File, Metadata, TryLockError};
 use std::hash::{BuildHasher as _, RandomState};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::fs::Access;
+use rustix::fs::{Access, OFlags};
 
 /// The largest file that is edited, in bytes.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
@@ -79,8 +80,7 @@ impl FileEdit {
     /// Replaces the file's content.
     ///
     /// # Errors
-    /// The file can't be written, its owner can't be kept, or it was changed since it was read. It then has its previous
-    /// content.
+    /// The file can't be written, or it was changed since it was read. It then has its previous content.
     pub fn replace(&self, text: &str) -> io::Result<()> {
         let found = match fs::metadata(&self.target) {
             Ok(found) => {
@@ -94,17 +94,53 @@ impl FileEdit {
         let name = self.target.file_name().unwrap_or_default().to_string_lossy();
         let random = RandomState::new().hash_one(text);
         let unfinished = directory_of(&self.target).join(format!(".{name}.{random:016x}.tmp"));
-        let write = || {
-            write_new(&unfinished, text.as_bytes(), found.as_ref())?;
-            if let Some(before) = &self.before
-                && read_text(&self.target)? != *before
-            {
-                return Err(io::Error::other("another program has changed it at the same time"));
+        let write = || match (write_new(&unfinished, text.as_bytes(), found.as_ref()), &found) {
+            (Ok(()), _) => {
+                self.check_unchanged()?;
+                fs::rename(&unfinished, &self.target)
             }
-            fs::rename(&unfinished, &self.target)
+            (Err(error), Some(_)) if is_forbidden(&error) => {
+                self.check_unchanged()?;
+                overwrite(&self.target, text.as_bytes())
+            }
+            (Err(error), _) => Err(error),
         };
         write().inspect_err(|_| drop(fs::remove_file(&unfinished)))
     }
+
+    /// Reports a change by another program since the file was read.
+    fn check_unchanged(&self) -> io::Result<()> {
+        match &self.before {
+            Some(before) if read_text(&self.target)? != *before => {
+                Err(io::Error::other("another program has changed it at the same time"))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+/// Reports whether no file with the same owner can be written in the directory: the owner is another user, or isn't known
+/// in this user namespace, or the directory is read-only.
+fn is_forbidden(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::InvalidInput)
+}
+
+/// Overwrites an existing file. If that fails, its previous content is restored.
+fn overwrite(path: &Path, content: &[u8]) -> io::Result<()> {
+    // The path had no symlinks, but others can write to the directory.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mut file =
+        File::options().read(true).write(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    check_regular(&file.metadata()?)?;
+    let mut before = Vec::new();
+    io::Read::take(&mut file, MAX_BYTES).read_to_end(&mut before)?;
+    let mut write = |content: &[u8]| {
+        file.rewind()?;
+        file.write_all(content)?;
+        file.set_len(content.len() as u64)?;
+        file.sync_all()
+    };
+    write(content).inspect_err(|_| drop(write(&before)))
 }
 
 /// Writes a new file, and creates its directory.

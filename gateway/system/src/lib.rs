@@ -15,6 +15,8 @@ pub mod file_edit;
 pub mod https_client;
 // A limit on log lines about events that others can cause.
 pub mod log_interval;
+// An identifier of the machine.
+pub mod machine;
 // The memory that the process may use.
 pub mod memory_limit;
 // Rates of events by key.

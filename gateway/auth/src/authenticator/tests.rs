@@ -72,6 +72,14 @@ fn refused(problem: TokenProblem) -> Result<VerifiedCaller, AuthenticationError>
 }
 
 #[tokio::test]
+async fn only_tokens_in_other_forms_than_jwts_are_opaque() {
+    let gateway = Gateway::start(Vec::new()).await;
+    let is_opaque = |token: &str| gateway.authenticator.is_opaque(token.as_bytes());
+    assert!(!is_opaque(&gateway.token(&json!({}))));
+    assert!(is_opaque("2YotnFZFEjr1zCsicMWpAA") && is_opaque("a.b.c"));
+}
+
+#[tokio::test]
 async fn a_cached_token_expires_with_the_clock() {
     let gateway = Gateway::start(Vec::new()).await;
     let token = gateway.token(&json!({}));

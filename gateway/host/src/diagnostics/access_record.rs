@@ -15,7 +15,8 @@ use moongate_model::names::PluginId;
 /// The maximum number of different refused accesses that are remembered. A guest can try another one each time.
 const MAX_REFUSED: usize = 16;
 
-/// The maximum number of used grants that are remembered. Earlier configurations can have granted others.
+/// The maximum number of used grants that are remembered. Earlier configurations can have granted others, so the one that
+/// wasn't used for longest makes room.
 const MAX_USED: usize = 1024;
 
 /// The records of all loaded plugins.
@@ -58,9 +59,13 @@ impl AccessRecord {
             return;
         }
         let mut used = self.used.write().unwrap_or_else(PoisonError::into_inner);
-        if used.len() < MAX_USED {
-            used.insert(grant, AtomicU64::new(now));
+        if used.len() >= MAX_USED {
+            let oldest = used.iter().min_by_key(|(_, at)| at.load(Ordering::Relaxed));
+            if let Some(oldest) = oldest.map(|(grant, _)| grant.clone()) {
+                used.remove(&oldest);
+            }
         }
+        used.insert(grant, AtomicU64::new(now));
     }
 
     /// A call was refused an access.

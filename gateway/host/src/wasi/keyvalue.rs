@@ -23,6 +23,7 @@ use moongate_model::state::{
     StateOwnerName, StoredValue, SwapConflict,
 };
 use moongate_system::blocking::BlockingLimiter;
+use moongate_system::machine::machine_id;
 use moongate_system::private_dir::PrivateDir;
 
 use self::database::{DATABASE_FILE, STATE_FILES};
@@ -36,7 +37,7 @@ pub enum StateLocation {
     Memory,
     /// In this directory.
     Directory(PathBuf),
-    /// In a store outside of the gateway.
+    /// In a store outside of the gateway, which gateways on other machines can share.
     Shared(Arc<dyn StateBackend>),
 }
 
@@ -85,7 +86,11 @@ fn look(dir: &Path) -> StateProbe {
 
 /// All stores.
 #[derive(Debug)]
-pub(crate) struct KeyValueStores(Arc<dyn StateBackend>);
+pub(crate) struct KeyValueStores {
+    backend: Arc<dyn StateBackend>,
+    /// Identifies this machine if others share the backend.
+    machine: Option<String>,
+}
 
 /// One store.
 pub(crate) struct KeyValueStore {
@@ -108,7 +113,11 @@ impl fmt::Debug for KeyValueStore {
 
 impl KeyValueStores {
     pub(crate) fn new(location: StateLocation) -> Self {
-        Self(location.backend())
+        let machine = match &location {
+            StateLocation::Memory | StateLocation::Directory(_) => None,
+            StateLocation::Shared(_) => machine_id(),
+        };
+        Self { backend: location.backend(), machine }
     }
 
     /// The store of a plugin for this caller.
@@ -122,21 +131,21 @@ impl KeyValueStores {
             StateScope::Plugin => None,
             StateScope::Caller => Some(caller),
         };
-        let owner = StateOwner::new(&name, caller);
-        StoreAccess::Granted(Arc::new(KeyValueStore { backend: Arc::clone(&self.0), owner }))
+        let owner = StateOwner::new(&name, caller, self.machine.as_deref());
+        StoreAccess::Granted(Arc::new(KeyValueStore { backend: Arc::clone(&self.backend), owner }))
     }
 
     /// Opens the backend, so that its problems are logged at the start.
     pub(crate) fn prepare(&self, config: &PluginConfig) {
         match &config.allow.state {
             StateGrant::NotGranted => {}
-            StateGrant::Own | StateGrant::Shared(_) => self.0.start(),
+            StateGrant::Own | StateGrant::Shared(_) => self.backend.start(),
         }
     }
 
     /// The reason that state currently can't be kept. `None` if it can, or if no plugin is granted a store.
     pub(crate) async fn problem(&self) -> Option<StateDiagnostic> {
-        self.0.problem().await
+        self.backend.problem().await
     }
 }
 

@@ -42,6 +42,10 @@ pub const STREAM_LOG_TTL: Duration = Duration::from_secs(5 * 60);
 /// The number of events to which the log of a stream may be cut. A replica keeps fewer of a stream whose client reads.
 pub const MAX_LOGGED_EVENTS: usize = 512;
 
+/// The maximum size of a message in the log of a stream, and of all messages that are written or read at once, in bytes:
+/// it must be transferred within the store's `response_timeout`.
+pub const MAX_LOGGED_MESSAGE_BYTES: usize = 1 << 20;
+
 /// The size of the logs of a session's streams, in bytes, above which those that have ended are dropped, oldest first.
 pub const MAX_LOGGED_BYTES: usize = 1 << 20;
 
@@ -73,10 +77,15 @@ pub trait SharedSessionStore: fmt::Debug + Send + Sync {
     /// Reads a session, extends it, and makes `replica` a member of it, which is notified of changes.
     fn load<'a>(&'a self, id: &'a str, replica: &'a ReplicaId) -> StoreOperation<'a, Option<StoredSession>>;
 
-    /// Extends sessions and the logs of their streams. Returns the version of each session, or `None` if it has ended.
-    fn touch<'a>(&'a self, sessions: &'a [BusySession]) -> StoreOperation<'a, Vec<Option<u64>>>;
+    /// Extends sessions and the logs of their streams, and makes `replica` a member of each. Returns the version of each
+    /// session, or `None` if it has ended.
+    fn touch<'a>(
+        &'a self,
+        sessions: &'a [BusySession],
+        replica: &'a ReplicaId,
+    ) -> StoreOperation<'a, Vec<Option<u64>>>;
 
-    /// Changes a session, increments its version and wakes its members.
+    /// Changes a session, increments its version, wakes its members and removes those that aren't alive.
     fn update<'a>(
         &'a self,
         id: &'a str,
@@ -86,12 +95,18 @@ pub trait SharedSessionStore: fmt::Debug + Send + Sync {
     /// Ends a session and wakes its members.
     fn end<'a>(&'a self, id: &'a str) -> StoreOperation<'a, ()>;
 
-    /// Puts mail into the inbox of each recipient and wakes them. Mail to a replica that isn't alive, isn't a member of the
-    /// session or has a full inbox is discarded.
-    fn send<'a>(&'a self, recipient: MailRecipient<'a>, mail: &'a Mail) -> StoreOperation<'a, ()>;
+    /// Puts mail into the inbox of each recipient and wakes them. Mail to a replica that isn't a member of the session is
+    /// discarded.
+    fn send<'a>(&'a self, recipient: MailRecipient<'a>, mail: &'a Mail) -> StoreOperation<'a, MailOutcome>;
 
-    /// Takes the mail out of a replica's inbox, in the order of arrival.
-    fn take_mail<'a>(&'a self, replica: &'a ReplicaId) -> StoreOperation<'a, Vec<Mail>>;
+    /// Removes the first `handled` messages from a replica's inbox and reads some of the next, in the order of arrival, of
+    /// [`MAX_LOGGED_MESSAGE_BYTES`] in total at most, or one. `None` is mail in an unknown format. Only one task at a time
+    /// may take mail.
+    fn take_mail<'a>(
+        &'a self,
+        replica: &'a ReplicaId,
+        handled: usize,
+    ) -> StoreOperation<'a, Vec<Option<Mail>>>;
 
     /// Makes a replica count as alive for [`REPLICA_LEASE`].
     fn renew_lease<'a>(&'a self, replica: &'a ReplicaId) -> StoreOperation<'a, ()>;
@@ -115,11 +130,12 @@ pub trait SharedSessionStore: fmt::Debug + Send + Sync {
     /// Lets another stream have the session's notifications, if this one has them.
     fn release_notifications<'a>(&'a self, id: &'a str, stream: &'a StreamName) -> StoreOperation<'a, ()>;
 
-    /// Adds events to the log of a stream and wakes its watcher. Events that the log has already are skipped. Above
-    /// [`MAX_LOGGED_BYTES`] or [`MAX_LOGGED_STREAMS`], the logs of streams that have ended are dropped.
+    /// Adds events to the log of a stream and wakes its watcher. Events that the log has already are skipped. If the last
+    /// one is skipped, only the replica that opened the stream ends it. Above [`MAX_LOGGED_BYTES`] or [`MAX_LOGGED_STREAMS`], the logs of streams that have ended are dropped.
     fn append<'a>(&'a self, events: &'a NewEvents) -> StoreOperation<'a, ()>;
 
-    /// Reads the log of a stream after an event, and makes `watcher` the replica that new events wake.
+    /// Reads a part of the log of a stream after an event, with messages of [`MAX_LOGGED_MESSAGE_BYTES`] in total at most,
+    /// and makes `watcher` the replica that new events wake.
     fn read<'a>(
         &'a self,
         id: &'a str,
@@ -251,6 +267,15 @@ pub enum MailRecipient<'a> {
     OtherMembers(&'a ReplicaId),
 }
 
+/// The outcome of sending mail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MailOutcome {
+    /// All recipients that are members of the session have it.
+    Sent,
+    /// A recipient isn't alive, or has a full inbox. After an outage of the store, no replica is alive for a moment.
+    Undelivered,
+}
+
 /// A stream that should have the notifications of a session.
 #[derive(Debug, Clone)]
 pub struct NotificationTakeover {
@@ -293,8 +318,9 @@ pub struct NotificationState {
     pub known: KnownLists,
     /// Its subscriptions, each with the position in the journal up to which it knows the updates.
     pub subscriptions: Vec<(ResourceUri, JournalPosition)>,
-    /// The events of the resumed stream that it hasn't received.
-    pub events: Vec<(u64, Bytes)>,
+    /// The events of the resumed stream that it hasn't received, and those of streams that already continued it, each
+    /// with its stream and its number. The client hasn't received those either if it resumes the same stream again.
+    pub events: Vec<(StreamName, u64, Bytes)>,
 }
 
 /// A notification to send.
@@ -369,6 +395,8 @@ pub struct StreamLog {
     pub request: Option<Id>,
     /// The events, each with its number.
     pub events: Vec<(u64, Bytes)>,
+    /// True if the log has more events than these.
+    pub has_more: bool,
     /// The end, if nothing follows.
     pub end: StreamEnd,
 }

@@ -183,7 +183,7 @@ impl Session {
     }
 
     /// Makes sure that streams end in time if they have neither a reader nor a writer.
-    fn sweep_streams(self: &Arc<Self>) {
+    pub(super) fn sweep_streams(self: &Arc<Self>) {
         let SessionStreams { memory, .. } = &self.streams;
         let starts = self.streams.store().starts_sweeping();
         if starts {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use moongate_model::caller::Caller;
+use tokio::time::Instant;
 
 use super::*;
 use crate::call_history::CallerUse;
@@ -155,6 +156,30 @@ async fn open_pages_get_the_sections_that_changed() {
     listener.draining.cancel();
     let mut rest = Vec::new();
     stream.read_to_end(&mut rest).await.unwrap();
+}
+
+#[tokio::test]
+async fn open_pages_share_one_rendering() {
+    let listener = start().await;
+    let renderings = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&renderings);
+    let started = Instant::now();
+    let _requests = listener.open_with(status(), move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+        RememberedCalls::default()
+    });
+    let mut streams = Vec::new();
+    for _ in 0..8 {
+        let mut stream = TcpStream::connect(listener.address).await.unwrap();
+        let request =
+            format!("GET /events HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", listener.address);
+        stream.write_all(request.as_bytes()).await.unwrap();
+        read_until(&mut stream, &mut String::new(), "event: reloads\n").await;
+        streams.push(stream);
+    }
+    let most = started.elapsed().as_secs() + 1; // one in each second
+    let count = renderings.load(Ordering::Relaxed);
+    assert!(count <= most, "{count} for {} pages", streams.len());
 }
 
 #[tokio::test]

@@ -175,6 +175,11 @@ impl RequestAuthenticator {
         value.and_then(|value| bearer(value.as_bytes()))
     }
 
+    /// Reports whether only its issuer can verify the token of a request.
+    pub(super) fn has_opaque_token(&self, headers: &HeaderMap) -> bool {
+        self.token(headers).is_some_and(|token| self.authenticator.is_opaque(token))
+    }
+
     /// Reports whether the token of a request has to be verified first.
     pub(super) fn is_unknown(&self, headers: &HeaderMap) -> bool {
         self.token(headers).is_some_and(|token| !self.authenticator.is_known(token))

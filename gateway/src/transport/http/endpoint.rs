@@ -195,7 +195,10 @@ impl Endpoint {
                     self.server.authentication_failed(address, rejection.reason());
                     self.count_refusal(head, rejection);
                 };
-                self.failed_tokens.delay_check(address, token, abandoned).await
+                let delayed = self.failed_tokens.delay_check(address, token, abandoned).await;
+                delayed.map_err(Rejection::TooManyFailedTokens).inspect_err(|rejection| {
+                    self.server.authentication_failed(address, rejection.reason());
+                })?
             }
             None => None,
         };
@@ -203,9 +206,11 @@ impl Endpoint {
             // Verifying a signature takes up to a millisecond.
             self.make_way(head).await;
         }
-        // The issuer may be asked about an opaque token, even if the client doesn't wait.
+        // The issuer may be asked about an opaque token, even if the client doesn't wait. A JWT waits only for keys.
         let abandoned = AbandonedCheck::new(|| {
-            let _ = self.failed_tokens.record(address, TokenProblem::Inactive);
+            if self.authenticator.has_opaque_token(&head.headers) {
+                let _ = self.failed_tokens.record(address, TokenProblem::Inactive);
+            }
         });
         let authenticated = self.authenticator.authenticate(&head.headers, address, identity).await;
         abandoned.finish();

@@ -1,9 +1,11 @@
 //! Requests with a token that isn't accepted: a peer that guesses is slowed down, and has to wait.
 //!
 //! A valid token is always accepted, because others can use the same address. But while a peer has to wait, a token that
-//! it hasn't used lately is checked only after a delay: a client that doesn't wait for the answer learns nothing.
+//! it hasn't used lately is checked only after a delay: a client that doesn't wait for the answer learns nothing. Only so
+//! many checks of a peer are delayed at a time, and further ones are refused.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -22,6 +24,10 @@ const FAILURE_RATE: &str = "10/min";
 /// The delay before each further one is checked.
 const FAILURE_DELAY: Duration = Duration::from_secs(1);
 
+/// The maximum number of a peer's checks that are delayed at the same time, and so of its guesses in a second. It is more
+/// than the clients behind one address send at once, because each token is delayed only once in a while.
+const MAX_DELAYED_CHECKS: usize = 32;
+
 /// The maximum number of peers that are remembered.
 const MAX_PEERS: usize = 1024;
 
@@ -37,6 +43,14 @@ pub(crate) struct FailedTokens {
     rate: CallRate,
     peers: Mutex<RateTable<Caller>>,
     accepted: Mutex<HashMap<(Caller, Digest), Instant>>,
+    /// The number of delayed checks of each peer.
+    delayed: Mutex<HashMap<Caller, usize>>,
+}
+
+/// A delayed check, which counts until this is dropped.
+struct CountedDelay<'a> {
+    failed: &'a FailedTokens,
+    peer: Caller,
 }
 
 /// A token whose check was delayed.
@@ -46,32 +60,49 @@ pub(crate) struct DelayedToken(Caller, Digest);
 impl Default for FailedTokens {
     fn default() -> Self {
         let rate = CallRate::parse(FAILURE_RATE).expect("a valid rate");
-        Self { rate, peers: Mutex::new(RateTable::new(MAX_PEERS)), accepted: Mutex::default() }
+        let peers = Mutex::new(RateTable::new(MAX_PEERS));
+        Self { rate, peers, accepted: Mutex::default(), delayed: Mutex::default() }
     }
 }
 
 impl FailedTokens {
     /// Waits before a token is checked, if there were too many refused ones from its peer. If the client disconnects
     /// while it waits, `abandoned` is called.
+    ///
+    /// # Errors
+    /// Too many checks of the peer are delayed. It can try again after this time.
     pub(crate) async fn delay_check(
         &self,
         address: IpAddr,
         token: &[u8],
         abandoned: impl FnOnce(),
-    ) -> Option<DelayedToken> {
+    ) -> Result<Option<DelayedToken>, Duration> {
         if !self.is_exceeded(address) {
-            return None;
+            return Ok(None);
         }
         let token = (Caller::from_address(address), Digest::of(token));
         let accepted = self.accepted.lock().unwrap_or_else(PoisonError::into_inner).get(&token).copied();
         if accepted.is_some_and(|at| at.elapsed() < ACCEPTED_TIME) {
-            return None;
+            return Ok(None);
         }
+        let (peer, digest) = token;
+        let delay = self.count_delay(&peer).ok_or(FAILURE_DELAY)?;
         let abandoned = AbandonedCheck::new(abandoned);
         tokio::time::sleep(FAILURE_DELAY).await;
         abandoned.finish();
-        let (peer, digest) = token;
-        Some(DelayedToken(peer, digest))
+        drop(delay);
+        Ok(Some(DelayedToken(peer, digest)))
+    }
+
+    /// Counts a delayed check of a peer. `None` if it has too many.
+    fn count_delay(&self, peer: &Caller) -> Option<CountedDelay<'_>> {
+        let mut delayed = self.delayed.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = delayed.entry(peer.clone()).or_default();
+        if *count >= MAX_DELAYED_CHECKS {
+            return None;
+        }
+        *count += 1;
+        Some(CountedDelay { failed: self, peer: peer.clone() })
     }
 
     /// Keeps a token that was valid, so that its check isn't delayed again.
@@ -115,6 +146,18 @@ impl FailedTokens {
     }
 }
 
+impl Drop for CountedDelay<'_> {
+    fn drop(&mut self) {
+        let mut delayed = self.failed.delayed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Entry::Occupied(mut count) = delayed.entry(self.peer.clone()) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+    }
+}
+
 /// The check of a token, which calls its function if it is dropped before it has finished: the client has disconnected.
 pub(crate) struct AbandonedCheck<F: FnOnce()>(Option<F>);
 
@@ -141,6 +184,7 @@ mod tests {
     use std::cell::Cell;
 
     use futures_util::FutureExt as _;
+    use futures_util::future::join_all;
 
     use super::*;
 
@@ -182,17 +226,38 @@ mod tests {
         let count = Cell::new(0);
         let abandoned = || count.set(count.get() + 1);
         let begun = Instant::now();
-        assert!(failed.delay_check(address(1), b"valid", abandoned).await.is_none(), "nobody has guessed");
+        assert!(
+            failed.delay_check(address(1), b"valid", abandoned).await.unwrap().is_none(),
+            "nobody has guessed"
+        );
         (0..10).for_each(|_| assert!(failed.record(address(1), TokenProblem::Unknown).is_none()));
-        assert!(failed.delay_check(address(2), b"valid", abandoned).await.is_none(), "another peer");
+        assert!(failed.delay_check(address(2), b"valid", abandoned).await.unwrap().is_none(), "another peer");
         assert_eq!(begun.elapsed(), Duration::ZERO);
         assert!(failed.delay_check(address(1), b"valid", abandoned).now_or_never().is_none());
         assert_eq!(count.get(), 1, "the client didn't wait");
-        let delayed = failed.delay_check(address(1), b"valid", abandoned).await.unwrap();
+        let delayed = failed.delay_check(address(1), b"valid", abandoned).await.unwrap().unwrap();
         assert_eq!((begun.elapsed(), count.get()), (FAILURE_DELAY, 1));
         failed.accept(delayed);
-        assert!(failed.delay_check(address(1), b"valid", abandoned).await.is_none(), "it was valid");
-        assert!(failed.delay_check(address(1), b"other", abandoned).await.is_some());
+        assert!(failed.delay_check(address(1), b"valid", abandoned).await.unwrap().is_none(), "it was valid");
+        assert!(failed.delay_check(address(1), b"other", abandoned).await.unwrap().is_some());
         assert_eq!((begun.elapsed(), count.get()), (2 * FAILURE_DELAY, 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_so_many_guesses_of_a_peer_wait_at_a_time() {
+        let failed = FailedTokens::default();
+        for guess in 0..20 {
+            assert_eq!(failed.record(address(guess / 10), TokenProblem::Unknown), None);
+        }
+        let check = |peer, guess: usize| {
+            let token = guess.to_string();
+            let failed = &failed;
+            async move { failed.delay_check(address(peer), &token.into_bytes(), || {}).await.map(drop) }
+        };
+        let checks = (0..2 * MAX_DELAYED_CHECKS).map(|guess| check(0, guess));
+        let (checked, other) = tokio::join!(join_all(checks), check(1, 0));
+        assert_eq!(checked.iter().filter(|checked| checked.is_ok()).count(), MAX_DELAYED_CHECKS);
+        assert_eq!(other, Ok(()), "another peer");
+        assert_eq!(check(0, 0).await, Ok(()), "the earlier ones have ended");
     }
 }

@@ -86,6 +86,29 @@ async fn replicas_are_refused() {
 }
 
 #[tokio::test]
+async fn operations_dont_wait_for_a_store_that_is_down() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let config = StoreConfig {
+        address: StoreAddress::Tcp { host: "127.0.0.1".into(), port, encryption: StoreEncryption::None },
+        database: 0,
+        user: None,
+        password: None,
+        prefix: "test:".into(),
+        connect_timeout: Duration::from_secs(60 * 60),
+        response_timeout: Duration::from_secs(60 * 60),
+        rates_when_down: moongate_config::RatesWhenDown::Local,
+    };
+    let store = SharedStore::open(&config, None).await;
+    let (refused, _) = listener.accept().await.unwrap();
+    drop(refused);
+    problem(&store).await;
+    // The next attempt gets no answer, and an operation doesn't wait for it.
+    let _silent = listener.accept().await.unwrap();
+    assert!(store.mark_used(1, 1, Duration::from_secs(1)).await.is_err());
+}
+
+#[tokio::test]
 async fn addresses_without_a_server_are_errors() {
     let config = |address| StoreConfig {
         address,

@@ -1,6 +1,8 @@
 //! Unit tests of editing files.
 
 use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 
 use super::*;
 
@@ -77,6 +79,46 @@ fn owner_and_group_are_kept() {
         let found = fs::metadata(path).unwrap();
         assert_eq!((found.uid(), found.gid(), found.mode() & 0o777), (1234, 2345, 0o640));
     }
+}
+
+/// Runs as another user, who can write to the file only through its group.
+#[test]
+fn files_that_a_group_shares_are_edited() {
+    if let Some(path) = std::env::var_os("SHARED_FILE") {
+        append(Path::new(&path), "line").unwrap();
+        return;
+    }
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("gateway.toml");
+    fs::write(&path, "a longer first line\n").unwrap();
+    for (path, mode) in [(place.path(), 0o770), (&path, 0o664)] {
+        chown(path, Some(1234), Some(2345)).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    // The test binary's directory can be private, so its copy is executed.
+    let test = place.path().join("test");
+    fs::copy(std::env::current_exe().unwrap(), &test).unwrap();
+    let mut edit = Command::new(test);
+    edit.args(["files_that_a_group_shares_are_edited", "--test-threads", "1"]).env("SHARED_FILE", &path);
+    assert!(edit.uid(1235).gid(2345).current_dir(&place).status().unwrap().success());
+    assert_eq!(fs::read_to_string(&path).unwrap(), "a longer first line\nline\n");
+    let found = fs::metadata(&path).unwrap();
+    assert_eq!((found.uid(), found.gid(), found.mode() & 0o777), (1234, 2345, 0o664));
+    assert_eq!(fs::read_dir(&place).unwrap().count(), 2, "no unfinished file stays");
+}
+
+#[test]
+fn a_file_overwritten_in_place_follows_no_symlink() {
+    let place = tempfile::tempdir().unwrap();
+    let [path, link] = ["gateway.toml", "link"].map(|name| place.path().join(name));
+    fs::write(&path, "first").unwrap();
+    symlink(&path, &link).unwrap();
+    overwrite(&link, b"other").unwrap_err();
+    overwrite(&path, b"1").unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "1");
 }
 
 #[test]

@@ -33,8 +33,10 @@ fn a_flood_of_refusals_is_bounded() {
     record.refused("the variable V999".to_owned(), || Some("add it".to_owned()));
     record.limited("memory");
     record.limited("memory");
-    let config = PluginConfig::ungranted(id("greedy"), "greedy.wasm".into());
-    let AccessHistory { refused, limited, .. } = record.history(&config);
+    let mut config = PluginConfig::ungranted(id("greedy"), "greedy.wasm".into());
+    config.allow.env = vec![("W999".to_owned(), "C".to_owned())];
+    let AccessHistory { refused, limited, grants } = record.history(&config);
+    assert!(matches!(grants[0].last_used, LastUse::At(_)), "grants of earlier configurations make room");
     assert_eq!(refused.len(), MAX_REFUSED);
     assert_eq!((refused[0].count, refused[0].fix.as_deref()), (2, Some("add it")));
     assert_eq!(refused[1].wanted, "the variable V998");

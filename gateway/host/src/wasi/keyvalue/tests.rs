@@ -4,7 +4,7 @@ mod disk;
 
 use std::path::Path;
 
-use moongate_model::names::{PluginId, StoreName, TokenFacts, TokenSubject};
+use moongate_model::names::{LocalUser, PluginId, StoreName, TokenFacts, TokenSubject};
 use moongate_model::state::ENTRY_OVERHEAD_BYTES;
 use moongate_model::state::contract::{check_backend, count};
 use tempfile::TempDir;
@@ -40,7 +40,7 @@ fn on_disk(directory: &Path) -> KeyValueStores {
 async fn both_backends_follow_the_rules() {
     let directory = TempDir::new().unwrap();
     for stores in [in_memory(), on_disk(directory.path())] {
-        check_backend(stores.0).await;
+        check_backend(stores.backend).await;
     }
 }
 
@@ -128,6 +128,24 @@ async fn callers_have_stores_of_their_own_if_configured() {
         assert_eq!(store(&renewed).text("key").await.as_deref(), Some("4"));
         assert_eq!(granted(&stores, "a", StateGrant::Own).text("key").await, None);
     }
+}
+
+#[test]
+fn local_callers_of_a_shared_backend_belong_to_their_machine() {
+    let shared = KeyValueStores::new(StateLocation::Shared(StateLocation::Memory.backend()));
+    let mut config = config("a", StateGrant::Own);
+    config.allow.state_scope = StateScope::Caller;
+    let owner = |stores: &KeyValueStores, caller: &Principal| match stores.of(&config, caller) {
+        StoreAccess::Granted(kept) => kept.owner.to_string(),
+        StoreAccess::Refused => panic!("refused"),
+    };
+    let machine = machine_id().unwrap();
+    assert_eq!(owner(&shared, &Principal::Local), format!("plugin:a/stdio@{machine}"));
+    let user = Principal::User(LocalUser::new(1000));
+    assert_eq!(owner(&shared, &user), format!("plugin:a/uid:1000@{machine}"));
+    assert_eq!(owner(&in_memory(), &user), "plugin:a/uid:1000");
+    let everywhere = Principal::Named("ann".into());
+    assert_eq!(owner(&shared, &everywhere), "plugin:a/token:ann");
 }
 
 #[tokio::test]

@@ -10,6 +10,8 @@ use crate::names::ResourceUri;
 use crate::policy::ClientFeature;
 use crate::session::shared::{FakeSharedStore, ReplicaId};
 
+mod streams;
+
 const A: &str = "test://a";
 
 /// Two replicas and their store.
@@ -24,7 +26,7 @@ struct Replicas {
 
 fn offering(gate: &Arc<Notify>, more: &[&str]) -> Arc<Catalog> {
     let object = json!({ "type": "object" });
-    let tools = ["fine", "hangs", "says", "asks", "slow"].iter().chain(more);
+    let tools = ["fine", "hangs", "says", "asks", "slow", "long", "too_long"].iter().chain(more);
     let mut fake = tools.fold(FakePlugin::new("a"), |fake, name| fake.tool(name, &object, None));
     let gate = Arc::clone(gate);
     fake.on_tool = Some(Box::new(move |context, (name, _)| {
@@ -57,6 +59,18 @@ fn offering(gate: &Arc<Notify>, more: &[&str]) -> Arc<Catalog> {
                     }
                     done("slow".to_owned())
                 })
+            }
+            "long" => {
+                context.sink.progress(1.0, None, None);
+                let gate = Arc::clone(&gate);
+                Box::pin(async move {
+                    gate.notified().await;
+                    done("x".repeat(700_000))
+                })
+            }
+            "too_long" => {
+                context.sink.progress(1.0, None, None);
+                ready(done("x".repeat(1 << 20)))
             }
             "hangs" => Box::pin(async move {
                 context.cancel.cancelled().await;
@@ -177,8 +191,9 @@ async fn is_silent(events: &mut EventStream) -> bool {
     tokio::time::timeout(Duration::from_secs(20), events.next()).await.is_err()
 }
 
-fn slow() -> Vec<u8> {
-    request(7, "tools/call", &json!({ "name": "a_slow", "_meta": { "progressToken": 1 } }))
+/// A call of a tool that reports progress.
+fn streaming(id: u64, tool: &str) -> Vec<u8> {
+    request(id, "tools/call", &json!({ "name": tool, "_meta": { "progressToken": 1 } }))
 }
 
 #[tokio::test(start_paused = true)]
@@ -250,63 +265,6 @@ async fn deleting_a_session_ends_it_everywhere() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_broken_stream_resumes_on_another_replica() {
-    let replicas = Replicas::start();
-    let client = replicas.session().await;
-    let [a, b] = &replicas.servers[..] else { unreachable!() };
-    let mut events = client.events(a, &slow()).await;
-    next(&mut events).await.unwrap();
-    let (id, first) = next(&mut events).await.unwrap();
-    assert_eq!(first["params"]["progress"], 1);
-    drop(events);
-    let mut events = client.listen(b, Some(&id)).await;
-    assert_eq!(next(&mut events).await.unwrap(), (id, Value::Null), "the priming event");
-    replicas.gate.notify_one();
-    let (id, second) = next(&mut events).await.unwrap();
-    assert_eq!(second["params"]["progress"], 2);
-    drop(events);
-    replicas.gate.notify_one();
-    tokio::time::sleep(Duration::from_millis(10)).await;
-    replicas.gate.notify_one();
-    for server in [b, a] {
-        let mut events = client.listen(server, Some(&id)).await;
-        next(&mut events).await.unwrap();
-        let (third_id, third) = next(&mut events).await.unwrap();
-        assert_eq!(third["params"]["progress"], 3);
-        let (last, response) = next(&mut events).await.unwrap();
-        assert_eq!((&response["id"], next(&mut events).await), (&json!(7), None));
-        assert_ne!(third_id, last);
-        let HttpAnswer::Whole(reply) = client.get(server, Some(&last)).await else { panic!("a stream") };
-        assert_eq!(reply.status, 204);
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn calls_of_a_lost_replica_end_with_an_error() {
-    let mut replicas = Replicas::start();
-    let client = replicas.session().await;
-    let mut events = client.events(&replicas.servers[0], &slow()).await;
-    next(&mut events).await.unwrap();
-    let (id, _) = next(&mut events).await.unwrap();
-    drop(events);
-    tokio::time::sleep(Duration::from_millis(10)).await;
-    drop(replicas.servers.remove(0));
-    let mut events = client.listen(&replicas.servers[0], Some(&id)).await;
-    next(&mut events).await.unwrap();
-    let (last, response) = next(&mut events).await.unwrap();
-    let error = &response["error"];
-    assert_eq!(
-        (&response["id"], &error["code"], &error["data"]["retry"]),
-        (&json!(7), &json!(-32603), &json!(true))
-    );
-    assert_eq!(next(&mut events).await, None);
-    let HttpAnswer::Whole(reply) = client.get(&replicas.servers[0], Some(&last)).await else {
-        panic!("a stream")
-    };
-    assert_eq!(reply.status, 204);
-}
-
-#[tokio::test(start_paused = true)]
 async fn an_answer_reaches_the_replica_that_asked() {
     for is_lossy in [false, true] {
         let replicas = Replicas::start();
@@ -325,6 +283,39 @@ async fn an_answer_reaches_the_replica_that_asked() {
         let (_, response) = next(&mut events).await.unwrap();
         assert!(response["result"]["content"][0]["text"].as_str().unwrap().contains("here"), "{response}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_cant_be_forwarded_is_refused() {
+    let replicas = Replicas::start();
+    let client = replicas.session().await;
+    let [a, b] = &replicas.servers[..] else { unreachable!() };
+    let mut events = client.events(a, &call(1, "a_asks")).await;
+    next(&mut events).await.unwrap();
+    let (_, question) = next(&mut events).await.unwrap();
+    let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "roots": [] } }).to_string();
+    replicas.store.end_leases(); // as after an outage of the store
+    let (status, refusal) = client.send(b, answer.as_bytes()).await;
+    assert_eq!((status, &refusal["error"]["data"]["reason"]), (503, &json!("store_unavailable")));
+    tokio::time::sleep(Duration::from_secs(5)).await; // a heartbeat
+    assert_eq!(client.send(b, answer.as_bytes()).await.0, 202);
+    let (_, response) = next(&mut events).await.unwrap();
+    assert_eq!(response["id"], 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_too_long_for_the_store_is_unreadable() {
+    let replicas = Replicas::start();
+    let client = replicas.session().await;
+    let [a, b] = &replicas.servers[..] else { unreachable!() };
+    let mut events = client.events(a, &call(1, "a_asks")).await;
+    next(&mut events).await.unwrap();
+    let (_, question) = next(&mut events).await.unwrap();
+    let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "long": "a".repeat(1 << 20) } });
+    assert_eq!(client.send(b, answer.to_string().as_bytes()).await.0, 202);
+    let (_, response) = next(&mut events).await.unwrap();
+    let text = response["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("longer than 1 MiB"), "{text}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -399,6 +390,27 @@ async fn a_second_stream_on_the_same_replica_loses_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_stream_whose_client_left_while_it_opened_keeps_nothing() {
+    let replicas = Replicas::start();
+    let client = replicas.session().await;
+    let [a, b] = &replicas.servers[..] else { unreachable!() };
+    let mut older = client.listen(a, None).await;
+    next(&mut older).await.unwrap();
+    client.send(b, &call(1, "a_fine")).await;
+    let before = replicas.store.operations();
+    let mut opening = Box::pin(client.get(b, None));
+    while replicas.store.operations() == before {
+        assert!(futures_util::poll!(&mut opening).is_pending());
+        tokio::task::yield_now().await;
+    }
+    drop(opening);
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    replicas.change_lists("two");
+    let (_, changed) = next(&mut older).await.unwrap();
+    assert_eq!(changed["method"], "notifications/tools/list_changed");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_claimed_notification_is_delivered_on_another_replica() {
     let replicas = Replicas::start();
     let client = replicas.session().await;
@@ -451,7 +463,7 @@ async fn sessions_survive_an_outage_of_the_store() {
     let replicas = Replicas::start();
     let client = replicas.session().await;
     let server = &replicas.servers[0];
-    let mut events = client.events(server, &slow()).await;
+    let mut events = client.events(server, &streaming(7, "a_slow")).await;
     next(&mut events).await.unwrap();
     replicas.store.set_failing(true);
     tokio::time::sleep(Duration::from_secs(10)).await;

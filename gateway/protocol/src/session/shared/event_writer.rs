@@ -1,20 +1,23 @@
 //! Copies the events of streams into the store, so that other replicas can send them.
 //!
 //! The log in the session is the queue: only the names of streams with new events wait here. All events since the last
-//! operation are written at once. If the store fails, they stay where they are and are written later.
+//! operation are written at once, up to a limit. If the store fails, they stay where they are and are written later.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use serde_json::json;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
+use crate::json::Json;
+use crate::jsonrpc::{self, ErrorObject, INTERNAL_ERROR, Id, MissingId};
 use crate::session::Session;
 use crate::session::streams::UnloggedEvents;
 
-use super::{NewEvents, ReplicaId, SharedSessionStore, StreamEnd, StreamName};
+use super::{MAX_LOGGED_MESSAGE_BYTES, NewEvents, ReplicaId, SharedSessionStore, StreamEnd, StreamName};
 
 /// The number of streams that are written at the same time.
 const MAX_CONCURRENT_WRITES: usize = 64;
@@ -72,13 +75,20 @@ impl EventLogQueue {
                 self.arrival.notified().await;
                 continue;
             }
-            let writes = batch.iter().map(|(session, stream)| write(store, replica, session, *stream));
+            let mut room = MAX_LOGGED_MESSAGE_BYTES;
+            let parts = batch.into_iter().filter_map(|(session, stream)| {
+                let unlogged = session.streams.store().unlogged(stream, room)?;
+                room -= unlogged.events.iter().map(|(_, message)| message.len()).sum::<usize>();
+                Some((session, stream, unlogged))
+            });
+            let parts: Vec<_> = parts.collect();
+            let writes = parts.iter().map(|(session, stream, unlogged)| async move {
+                let outcome = write(store, replica, session, *stream, unlogged).await;
+                (session, *stream, outcome)
+            });
             let outcomes = join_all(writes).await;
-            let failed = batch.into_iter().zip(outcomes);
-            let failed = failed.filter(|(_, outcome)| *outcome == WriteOutcome::Failed);
-            let failed: Vec<_> = failed.map(|(stream, _)| stream).collect();
-            let has_failed = !failed.is_empty();
-            self.end_batch(&failed);
+            let has_failed = outcomes.iter().any(|(_, _, outcome)| *outcome == WriteOutcome::Failed);
+            self.end_batch(&outcomes);
             if has_failed {
                 sleep(RETRY_DELAY).await;
             }
@@ -96,11 +106,22 @@ impl EventLogQueue {
         batch
     }
 
-    /// Ends a batch. Failed streams wait again.
-    fn end_batch(&self, failed: &[(Arc<Session>, u64)]) {
+    /// Ends a batch. Streams with more events wait again: first those for which there was no room.
+    fn end_batch(&self, outcomes: &[(&Arc<Session>, u64, WriteOutcome)]) {
         let mut waiting = self.lock();
         waiting.in_progress = 0;
-        failed.iter().for_each(|(session, stream)| waiting.add(session, *stream));
+        for (session, stream, outcome) in outcomes.iter().rev() {
+            match outcome {
+                WriteOutcome::NoRoom => waiting.add_first(session, *stream),
+                WriteOutcome::Written | WriteOutcome::Failed => {}
+            }
+        }
+        for (session, stream, outcome) in outcomes {
+            match outcome {
+                WriteOutcome::Written | WriteOutcome::Failed => waiting.add(session, *stream),
+                WriteOutcome::NoRoom => {}
+            }
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, WaitingStreams> {
@@ -114,6 +135,12 @@ impl WaitingStreams {
             self.streams.push_back((Arc::clone(session), stream));
         }
     }
+
+    fn add_first(&mut self, session: &Arc<Session>, stream: u64) {
+        if self.keys.insert(stream_key(session, stream)) {
+            self.streams.push_front((Arc::clone(session), stream));
+        }
+    }
 }
 
 /// Identifies a stream while its session is kept.
@@ -123,7 +150,10 @@ fn stream_key(session: &Arc<Session>, stream: u64) -> (usize, u64) {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WriteOutcome {
+    /// The stream can have more events.
     Written,
+    /// No event fitted into the batch.
+    NoRoom,
     Failed,
 }
 
@@ -132,24 +162,43 @@ async fn write(
     replica: &ReplicaId,
     session: &Arc<Session>,
     stream: u64,
+    unlogged: &UnloggedEvents,
 ) -> WriteOutcome {
-    loop {
-        let Some(unlogged) = session.streams.store().unlogged(stream) else { return WriteOutcome::Written };
-        let UnloggedEvents { request, events, last, is_ended } = unlogged;
-        let events = NewEvents {
-            id: session.id.clone(),
-            stream: session.response_stream_name(stream),
-            replica: replica.clone(),
-            request,
-            events,
-            end: if is_ended { StreamEnd::Ended } else { StreamEnd::Open },
-        };
-        if let Err(error) = store.append(&events).await {
-            tracing::debug!(%error, "events not stored yet");
-            return WriteOutcome::Failed;
-        }
-        session.streams.store().set_logged(stream, last, is_ended);
+    let UnloggedEvents { request, events, last, too_long, is_cut, is_ended } = unlogged;
+    if *is_cut && events.is_empty() {
+        return WriteOutcome::NoRoom;
     }
+    let mut events = NewEvents {
+        id: session.id.clone(),
+        stream: session.response_stream_name(stream),
+        replica: replica.clone(),
+        request: request.clone(),
+        events: events.clone(),
+        end: if *is_ended || too_long.is_some() { StreamEnd::Ended } else { StreamEnd::Open },
+    };
+    events.events.extend(too_long.map(|number| (number, message_too_long(request).into())));
+    if let Err(error) = store.append(&events).await {
+        tracing::debug!(%error, "events not stored yet");
+        return WriteOutcome::Failed;
+    }
+    session.streams.store().set_logged(stream, *last, *is_ended);
+    if *is_ended {
+        session.sweep_streams();
+    }
+    WriteOutcome::Written
+}
+
+/// The response in place of a message that isn't logged. A client that continues the stream on another replica gets it.
+fn message_too_long(request: &Id) -> Vec<u8> {
+    let most = MAX_LOGGED_MESSAGE_BYTES >> 20;
+    let error = ErrorObject {
+        code: INTERNAL_ERROR,
+        message: format!("a message of this response is longer than {most} MiB, so it can't be resumed here"),
+        data: Some(Json::from_value(&json!({ "reason": "too_large_to_resume" }))),
+    };
+    let mut out = Vec::with_capacity(256);
+    jsonrpc::write_error(&mut out, Some(request), MissingId::Null, &error);
+    out
 }
 
 impl Session {

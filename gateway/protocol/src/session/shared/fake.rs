@@ -22,6 +22,9 @@ struct FakeState {
     wake_ups: HashMap<String, mpsc::UnboundedSender<WakeUp>>,
     /// The number of operations so far.
     operations: usize,
+    /// The size of the messages that are being appended, and the largest so far, in bytes.
+    appending: usize,
+    most_appended: usize,
     fails: bool,
     loses_wake_ups: bool,
 }
@@ -67,9 +70,19 @@ impl FakeSharedStore {
         state.journal.clear();
     }
 
+    /// Ends all leases.
+    pub(crate) fn end_leases(&self) {
+        self.lock().leases.clear();
+    }
+
     /// The number of operations so far.
     pub(crate) fn operations(&self) -> usize {
         self.lock().operations
+    }
+
+    /// The largest size of messages that were appended at the same time, in bytes.
+    pub(crate) fn most_appended(&self) -> usize {
+        self.lock().most_appended
     }
 
     fn lock(&self) -> MutexGuard<'_, FakeState> {
@@ -82,14 +95,27 @@ impl FakeSharedStore {
     ) -> StoreOperation<'a, T> {
         Box::pin(async move {
             tokio::task::yield_now().await;
-            let mut state = self.lock();
-            state.operations += 1;
-            if state.fails { Err(SharedStoreError("it fails".to_owned())) } else { Ok(operation(&mut state)) }
+            let outcome = {
+                let mut state = self.lock();
+                state.operations += 1;
+                if state.fails {
+                    Err(SharedStoreError("it fails".to_owned()))
+                } else {
+                    Ok(operation(&mut state))
+                }
+            };
+            tokio::task::yield_now().await;
+            outcome
         })
     }
 }
 
 impl FakeState {
+    fn start_appending(&mut self, bytes: usize) {
+        self.appending += bytes;
+        self.most_appended = self.most_appended.max(self.appending);
+    }
+
     fn wake(&self, replica: &str, wake_up: WakeUp) {
         if let Some(out) = self.wake_ups.get(replica).filter(|_| !self.loses_wake_ups) {
             let _ = out.send(wake_up);
@@ -135,7 +161,11 @@ impl SharedSessionStore for FakeSharedStore {
         })
     }
 
-    fn touch<'a>(&'a self, sessions: &'a [BusySession]) -> StoreOperation<'a, Vec<Option<u64>>> {
+    fn touch<'a>(
+        &'a self,
+        sessions: &'a [BusySession],
+        _replica: &'a ReplicaId,
+    ) -> StoreOperation<'a, Vec<Option<u64>>> {
         self.operation(|state| {
             let version = |busy: &BusySession| Some(state.sessions.get(&busy.id)?.stored.version);
             sessions.iter().map(version).collect()
@@ -175,8 +205,13 @@ impl SharedSessionStore for FakeSharedStore {
         })
     }
 
-    fn send<'a>(&'a self, recipient: MailRecipient<'a>, mail: &'a Mail) -> StoreOperation<'a, ()> {
+    fn send<'a>(&'a self, recipient: MailRecipient<'a>, mail: &'a Mail) -> StoreOperation<'a, MailOutcome> {
         self.operation(move |state| {
+            if let MailRecipient::Replica(replica) = recipient
+                && !state.is_alive(replica)
+            {
+                return MailOutcome::Undelivered;
+            }
             let mail = Mail::from_text(&mail.to_text()).expect("mail in its own format");
             let recipients: Vec<String> = match recipient {
                 MailRecipient::Replica(replica) => vec![replica.as_str().to_owned()],
@@ -189,11 +224,20 @@ impl SharedSessionStore for FakeSharedStore {
                 state.inboxes.entry(recipient.clone()).or_default().push(mail.clone());
                 state.wake(&recipient, WakeUp::Mail);
             }
+            MailOutcome::Sent
         })
     }
 
-    fn take_mail<'a>(&'a self, replica: &'a ReplicaId) -> StoreOperation<'a, Vec<Mail>> {
-        self.operation(move |state| state.inboxes.remove(replica.as_str()).unwrap_or_default())
+    fn take_mail<'a>(
+        &'a self,
+        replica: &'a ReplicaId,
+        handled: usize,
+    ) -> StoreOperation<'a, Vec<Option<Mail>>> {
+        self.operation(move |state| {
+            let inbox = state.inboxes.entry(replica.as_str().to_owned()).or_default();
+            inbox.drain(..handled);
+            inbox.iter().take(1).cloned().map(Some).collect()
+        })
     }
 
     fn renew_lease<'a>(&'a self, replica: &'a ReplicaId) -> StoreOperation<'a, ()> {
@@ -227,9 +271,11 @@ impl SharedSessionStore for FakeSharedStore {
             }
             let Some(session) = state.sessions.get_mut(id) else { return TakeoverOutcome::Ended };
             session.notifier = Some((stream.clone(), replica.clone()));
-            let log = resumes.as_ref().and_then(|(name, after)| Some((session.logs.get(name)?, *after)));
-            let events = log.map_or_else(Vec::new, |(log, after)| {
-                log.events.range(after + 1..).map(|(number, message)| (*number, message.clone())).collect()
+            let log =
+                resumes.as_ref().and_then(|(name, after)| Some((name, session.logs.get(name)?, *after)));
+            let events = log.map_or_else(Vec::new, |(name, log, after)| {
+                let events = log.events.range(after + 1..);
+                events.map(|(number, message)| (name.clone(), *number, message.clone())).collect()
             });
             TakeoverOutcome::Taken(NotificationState {
                 known: session.known.iter().map(|(kind, digest)| (*kind, *digest)).collect(),
@@ -279,11 +325,12 @@ impl SharedSessionStore for FakeSharedStore {
     }
 
     fn append<'a>(&'a self, events: &'a NewEvents) -> StoreOperation<'a, ()> {
-        self.operation(move |state| {
+        let bytes: usize = events.events.iter().map(|(_, message)| message.len()).sum();
+        let append = self.operation(move |state| {
             let NewEvents { id, stream, replica, request, events, end } = events.clone();
             let Some(session) = state.sessions.get_mut(&id) else { return };
             let log = session.logs.entry(stream.clone()).or_insert_with(|| FakeLog {
-                replica,
+                replica: replica.clone(),
                 request: Some(request),
                 events: BTreeMap::new(),
                 end: StreamEnd::Open,
@@ -292,13 +339,23 @@ impl SharedSessionStore for FakeSharedStore {
             if log.end == StreamEnd::Ended {
                 return;
             }
+            let is_owner = log.replica == replica;
+            let is_last_new = events.last().is_some_and(|(number, _)| !log.events.contains_key(number));
             for (number, message) in events {
                 log.events.entry(number).or_insert(message);
             }
-            log.end = end;
+            if is_last_new || is_owner {
+                log.end = end;
+            }
             if let Some(watcher) = log.watcher.clone() {
                 state.wake(watcher.as_str(), WakeUp::Stream(id, stream));
             }
+        });
+        Box::pin(async move {
+            self.lock().start_appending(bytes);
+            let appended = append.await;
+            self.lock().appending -= bytes;
+            appended
         })
     }
 
@@ -312,11 +369,14 @@ impl SharedSessionStore for FakeSharedStore {
         self.operation(move |state| {
             let log = state.sessions.get_mut(id)?.logs.get_mut(stream)?;
             log.watcher = Some(watcher.clone());
-            let events = log.events.range(after + 1..);
+            // One at a time, as if all were large.
+            let mut events = log.events.range(after + 1..);
+            let event = events.next();
             Some(StreamLog {
                 replica: log.replica.clone(),
                 request: log.request.clone(),
-                events: events.map(|(number, message)| (*number, message.clone())).collect(),
+                events: event.into_iter().map(|(number, message)| (*number, message.clone())).collect(),
+                has_more: events.next().is_some(),
                 end: log.end,
             })
         })

@@ -13,8 +13,8 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::caller::Caller;
 use crate::catalog::ListKind;
 use crate::changes::{ChangeListener, MAX_SUBSCRIBED_URI_BYTES, MAX_SUBSCRIPTIONS, ResourceUpdates};
-use crate::jsonrpc::Id;
-use crate::mcp::{InitializeParams, Protocol};
+use crate::jsonrpc::{ErrorObject, INVALID_REQUEST, Id};
+use crate::mcp::{InitializeParams, Protocol, QuestionError};
 use crate::names::{Principal, ResourceUri};
 use crate::session::client_requests::QuestionIds;
 use crate::session::{ForeignAnswer, Session, SessionError, SessionStore, SharedPart};
@@ -23,8 +23,9 @@ use super::copy::SharedCopy;
 use super::event_writer::EventLogQueue;
 use super::record::{SessionContent, caller_digest, principal_digest};
 use super::{
-    BusySession, JournalPosition, Mail, MailContent, MailRecipient, NewSession, ReplicaId, SessionUpdate,
-    SessionUpdateOutcome, SharedSessionStore, SharedStoreError, StreamName, WakeUp,
+    BusySession, JournalPosition, MAX_LOGGED_MESSAGE_BYTES, Mail, MailContent, MailOutcome, MailRecipient,
+    NewSession, ReplicaId, SessionUpdate, SessionUpdateOutcome, SharedSessionStore, SharedStoreError,
+    StreamName, WakeUp,
 };
 
 /// The interval between heartbeats, well below [`REPLICA_LEASE`](super::REPLICA_LEASE).
@@ -55,6 +56,8 @@ pub(crate) struct SharedSessions {
     is_woken: AtomicBool,
     /// The position up to which the journal was read. `None` before the first time.
     journal: Mutex<Option<JournalPosition>>,
+    /// Held while mail is read and handled.
+    reading_mail: tokio::sync::Mutex<()>,
     /// The readers of streams of other replicas.
     pub(super) watchers: Mutex<HashMap<(String, StreamName), Arc<Notify>>>,
     tasks: Mutex<Vec<AbortOnDropHandle<()>>>,
@@ -113,6 +116,7 @@ impl SharedSessions {
             queue: Arc::default(),
             is_woken: AtomicBool::new(false),
             journal: Mutex::default(),
+            reading_mail: tokio::sync::Mutex::default(),
             watchers: Mutex::default(),
             tasks: Mutex::default(),
         });
@@ -263,14 +267,23 @@ impl SharedSessions {
         answer: ForeignAnswer,
     ) -> Result<(), SharedStoreError> {
         let ForeignAnswer { replica, id, answer } = answer;
+        let answer = answer.and_then(|answer| {
+            if answer.get().len() <= MAX_LOGGED_MESSAGE_BYTES { Ok(answer) } else { Err(answer_too_long()) }
+        });
         let mail = Mail { session: session.id.clone(), content: MailContent::Answer(id, answer) };
-        self.store.send(MailRecipient::Replica(&replica), &mail).await
+        match self.store.send(MailRecipient::Replica(&replica), &mail).await? {
+            MailOutcome::Sent => Ok(()),
+            MailOutcome::Undelivered => {
+                Err(SharedStoreError("the gateway that asked can't be reached".to_owned()))
+            }
+        }
     }
 
     /// Cancels a request that doesn't run here.
     pub(crate) async fn cancel(&self, session: &Session, request: &Id) -> Result<(), SharedStoreError> {
         let mail = Mail { session: session.id.clone(), content: MailContent::Cancel(request.clone()) };
-        self.store.send(MailRecipient::OtherMembers(&self.replica), &mail).await
+        // Members that are gone run no requests.
+        self.store.send(MailRecipient::OtherMembers(&self.replica), &mail).await.map(drop)
     }
 
     /// Stores all events, and lets other replicas know that this one serves no more.
@@ -306,7 +319,7 @@ impl SharedSessions {
             let streams = streams.into_iter().map(|stream| session.response_stream_name(stream)).collect();
             BusySession { id: session.id.clone(), streams }
         });
-        let versions = self.store.touch(&busy.collect::<Vec<_>>()).await?;
+        let versions = self.store.touch(&busy.collect::<Vec<_>>(), &self.replica).await?;
         for (session, version) in sessions.iter().zip(versions) {
             match (version, &session.shared) {
                 (Some(version), Some(copy)) => {
@@ -321,21 +334,33 @@ impl SharedSessions {
         Ok(())
     }
 
+    /// Handles all mail. It is removed from the store afterwards, because handling it twice is harmless.
     async fn read_mail(&self) -> Result<(), SharedStoreError> {
-        for Mail { session, content } in self.store.take_mail(&self.replica).await? {
-            let Some(session) = self.copies.get(&session) else { continue };
-            match content {
-                MailContent::Answer(id, answer) => {
-                    if let Some(pending) = session.pending_requests() {
-                        pending.receive_forwarded(&id, answer);
-                    }
-                }
-                MailContent::Cancel(id) => {
-                    session.in_flight.cancel(&id);
+        let _reading = self.reading_mail.lock().await;
+        let mut handled = 0;
+        loop {
+            let mail = self.store.take_mail(&self.replica, handled).await?;
+            if mail.is_empty() {
+                return Ok(());
+            }
+            handled = mail.len();
+            mail.into_iter().flatten().for_each(|mail| self.receive(mail));
+        }
+    }
+
+    fn receive(&self, mail: Mail) {
+        let Mail { session, content } = mail;
+        let Some(session) = self.copies.get(&session) else { return };
+        match content {
+            MailContent::Answer(id, answer) => {
+                if let Some(pending) = session.pending_requests() {
+                    pending.receive_forwarded(&id, answer);
                 }
             }
+            MailContent::Cancel(id) => {
+                session.in_flight.cancel(&id);
+            }
         }
-        Ok(())
     }
 
     async fn read_journal(&self) -> Result<(), SharedStoreError> {
@@ -429,6 +454,12 @@ async fn write_journal(shared: Weak<SharedSessions>, mut reports: mpsc::Unbounde
         }
         batch.clear();
     }
+}
+
+/// An answer that is longer than any plugin gets.
+fn answer_too_long() -> QuestionError {
+    let message = format!("it is longer than {} MiB", MAX_LOGGED_MESSAGE_BYTES >> 20);
+    QuestionError::Unreadable(ErrorObject { code: INVALID_REQUEST, message, data: None })
 }
 
 /// Reports whether a text has the form of a session id. Only such texts become part of keys in the store.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::json;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::changes::{ChangeEvent, ChangeListener};
@@ -81,38 +81,60 @@ impl SharedSessions {
             resumes: resumes.map(|id| (id.stream_name(), id.event)),
             rival: Rival::Replaced,
         };
-        let state = match self.store.take_notifications(&takeover).await? {
-            TakeoverOutcome::Taken(state) => state,
-            TakeoverOutcome::Refused | TakeoverOutcome::Ended => {
-                return Err(SharedStreamError::NoSession(NoSession::NotFound));
-            }
-        };
         let (out, events) = mpsc::channel(1);
-        let stream = NotificationStreamTask {
-            shared: Arc::clone(self),
-            session: Arc::clone(session),
-            listener: session.listener.another(),
-            takeover: NotificationTakeover { resumes: None, rival: Rival::Kept, ..takeover },
-            id: start,
-            versions,
-            out: out.clone(),
-        };
-        let session = Arc::clone(session);
+        let (opened, outcome) = oneshot::channel();
+        let (shared, session) = (Arc::clone(self), Arc::clone(session));
+        // From here on the store can have made this stream the one with the notifications, even if the client disconnects.
         tokio::spawn(async move {
-            let _reader = SharedReader::new(&session);
-            let release = (Arc::clone(&stream.shared), stream.takeover.clone());
-            tokio::select! {
-                biased;
-                () = closed(&session, closes_at, &out) => {}
-                () = session.streams.stop().cancelled() => {}
-                () = stream.serve(state, resumes) => {}
+            let reader = SharedReader::new(&session);
+            let taken = match shared.store.take_notifications(&takeover).await {
+                Ok(TakeoverOutcome::Taken(state)) => Ok(state),
+                Ok(TakeoverOutcome::Refused | TakeoverOutcome::Ended) => {
+                    Err(SharedStreamError::NoSession(NoSession::NotFound))
+                }
+                Err(error) => Err(error.into()),
+            };
+            let (outcome, state) = match taken {
+                Ok(state) => (Ok(()), Some(state)),
+                Err(error) => (Err(error), None),
+            };
+            let _ = opened.send(outcome);
+            let stream = takeover.stream.clone();
+            if let Some(state) = state {
+                let task = NotificationStreamTask {
+                    shared: Arc::clone(&shared),
+                    session: Arc::clone(&session),
+                    listener: session.listener.another(),
+                    takeover: NotificationTakeover { resumes: None, rival: Rival::Kept, ..takeover },
+                    id: start,
+                    versions,
+                    out: out.clone(),
+                };
+                tokio::select! {
+                    biased;
+                    () = closed(&session, closes_at, &out) => {}
+                    () = session.streams.stop().cancelled() => {}
+                    () = task.serve(state) => {}
+                }
             }
-            drop(out);
-            let (shared, takeover) = release;
-            // If it fails, the lease of this replica or a newer stream decides.
-            let _ = shared.store.release_notifications(&takeover.id, &takeover.stream).await;
+            drop((out, reader));
+            shared.release_notifications(&session, &stream).await;
         });
+        let stopped = || SharedStoreError("the gateway is stopping".to_owned());
+        outcome.await.unwrap_or_else(|_| Err(stopped().into()))?;
         Ok(events)
+    }
+
+    /// Lets another stream have the notifications of a session.
+    async fn release_notifications(&self, session: &Session, stream: &StreamName) {
+        while let Err(error) = self.store.release_notifications(&session.id, stream).await {
+            tracing::debug!(%error, "an older stream can't have the notifications yet");
+            tokio::select! {
+                () = session.streams.ended().cancelled() => return,
+                () = session.streams.stop().cancelled() => return, // the lease of this replica ends
+                () = sleep(RIVAL_INTERVAL) => {}
+            }
+        }
     }
 
     /// Resumes a stream that another replica writes, or wrote.
@@ -197,14 +219,12 @@ enum ToldOutcome {
 }
 
 impl NotificationStreamTask {
-    async fn serve(mut self, mut state: NotificationState, resumed: Option<EventId>) {
-        if let Some(resumed) = resumed {
-            for (event, message) in std::mem::take(&mut state.events) {
-                let id = Some(EventId { event, ..resumed }.to_string());
-                let message = CountedMessage::from_parts(message, None);
-                if self.out.send(SseEvent::Message { id, message }).await.is_err() {
-                    return;
-                }
+    async fn serve(mut self, mut state: NotificationState) {
+        for (StreamName(stream), event, message) in std::mem::take(&mut state.events) {
+            let id = Some(format!("{stream}-{event}"));
+            let message = CountedMessage::from_parts(message, None);
+            if self.out.send(SseEvent::Message { id, message }).await.is_err() {
+                return;
             }
         }
         if self.session.greeting.revision.has(Feature::Priming) {
@@ -386,19 +406,21 @@ impl ForeignStreamTask {
                     return;
                 }
             }
-            if log.end == StreamEnd::Ended {
+            if log.end == StreamEnd::Ended && !log.has_more {
                 return;
             }
-            match self.shared.store.is_alive(&log.replica).await {
-                Ok(true) | Err(_) => missing_since = None,
-                Ok(false) => {
-                    let since = *missing_since.get_or_insert_with(Instant::now);
-                    if since.elapsed() >= LOST_AFTER {
-                        self.end_lost_stream(&log).await;
+            if !log.has_more {
+                match self.shared.store.is_alive(&log.replica).await {
+                    Ok(true) | Err(_) => missing_since = None,
+                    Ok(false) => {
+                        let since = *missing_since.get_or_insert_with(Instant::now);
+                        if since.elapsed() >= LOST_AFTER {
+                            self.end_lost_stream(&log).await;
+                        }
                     }
                 }
+                let _ = timeout(POLL_INTERVAL, watch.wake.notified()).await;
             }
-            let _ = timeout(POLL_INTERVAL, watch.wake.notified()).await;
             let (id, replica) = (&self.session.id, &self.shared.replica);
             log = loop {
                 match self.shared.store.read(id, &self.name, self.last.event, replica).await {
@@ -410,13 +432,14 @@ impl ForeignStreamTask {
         }
     }
 
-    /// Ends a stream whose replica is gone with an error. If another replica does the same, the log has only one.
+    /// Ends a stream whose replica is gone with an error. If another replica does the same, the log has only one. If the
+    /// stream's replica has written more meanwhile, nothing changes.
     async fn end_lost_stream(&self, log: &StreamLog) {
         let Some(request) = &log.request else { return };
         let events = NewEvents {
             id: self.session.id.clone(),
             stream: self.name.clone(),
-            replica: log.replica.clone(),
+            replica: self.shared.replica.clone(),
             request: request.clone(),
             events: vec![(self.last.event + 1, replica_lost(request).into())],
             end: StreamEnd::Ended,

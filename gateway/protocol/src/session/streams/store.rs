@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::jsonrpc::Id;
+use crate::session::shared::MAX_LOGGED_MESSAGE_BYTES;
 use crate::unread_responses::{CountedMessage, UnreadResponse};
 
 use super::memory::SessionMemory;
@@ -108,8 +109,12 @@ pub(in crate::session) struct UnloggedEvents {
     pub(in crate::session) request: Id,
     /// The events, each with its number.
     pub(in crate::session) events: Vec<(u64, Bytes)>,
-    /// The number of the newest event.
+    /// The number of the last event that needn't be considered again.
     pub(in crate::session) last: u64,
+    /// A message that is too long for the store and is required, in whose place the log ends.
+    pub(in crate::session) too_long: Option<u64>,
+    /// More events follow, for which there is no room.
+    pub(in crate::session) is_cut: bool,
     /// Nothing follows.
     pub(in crate::session) is_ended: bool,
 }
@@ -225,21 +230,44 @@ impl StreamStore {
         self.opened_streams
     }
 
-    /// The events of a stream that aren't in the shared store. `None` if it has all of them.
-    pub(in crate::session) fn unlogged(&self, stream: u64) -> Option<UnloggedEvents> {
+    /// The next events of a stream that aren't in the shared store, with messages of at most `max_bytes` in total. `None`
+    /// if the store has all of them.
+    pub(in crate::session) fn unlogged(&self, stream: u64, max_bytes: usize) -> Option<UnloggedEvents> {
         let log = self.logs.get(&stream)?;
         let SharedLog { request, logged_to, is_started, is_ended } = log.shared.as_ref()?;
         if *is_started && *logged_to == log.last_number && *is_ended == log.finished {
             return None;
         }
-        let first = log.events.partition_point(|kept| kept.number <= *logged_to);
-        let events = log.events.range(first..).map(|kept| (kept.number, kept.message.clone())).collect();
-        Some(UnloggedEvents {
+        let mut unlogged = UnloggedEvents {
             request: request.clone(),
-            events,
+            events: Vec::new(),
             last: log.last_number,
+            too_long: None,
+            is_cut: false,
             is_ended: log.finished,
-        })
+        };
+        let first = log.events.partition_point(|kept| kept.number <= *logged_to);
+        let mut bytes = 0;
+        for kept in log.events.range(first..) {
+            let size = kept.message.len();
+            match kept.retention {
+                Retention::Droppable if size > MAX_LOGGED_MESSAGE_BYTES => continue,
+                Retention::Required if size > MAX_LOGGED_MESSAGE_BYTES => {
+                    unlogged.too_long = Some(kept.number);
+                    break;
+                }
+                Retention::Droppable | Retention::Required => {}
+            }
+            bytes += size;
+            if bytes > max_bytes {
+                unlogged.last = unlogged.events.last().map_or(*logged_to, |(number, _)| *number);
+                unlogged.is_cut = true;
+                unlogged.is_ended = false;
+                break;
+            }
+            unlogged.events.push((kept.number, kept.message.clone()));
+        }
+        Some(unlogged)
     }
 
     /// Notes that the shared store has the events of a stream up to this one, and perhaps its end.
@@ -250,6 +278,7 @@ impl StreamStore {
             *is_started = true;
             *is_ended = ended;
         }
+        self.evict();
     }
 
     /// The streams that are still written to and go to the shared store.
@@ -424,8 +453,9 @@ impl EventLog {
         }
     }
 
-    /// Reports whether the stream has neither a reader nor a writer.
+    /// Reports whether the stream has neither a reader nor a writer, and the shared store has its end.
     fn is_unused(&self) -> bool {
-        self.reader.is_none() && (self.finished || self.kind == StreamKind::Notifications)
+        let is_logged = self.shared.as_ref().is_none_or(|shared| shared.is_ended);
+        self.reader.is_none() && is_logged && (self.finished || self.kind == StreamKind::Notifications)
     }
 }

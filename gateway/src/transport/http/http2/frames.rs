@@ -31,6 +31,9 @@ const FRAMES_PER_REQUEST: f64 = 2.0;
 /// has 17 bytes, so pings are no reason for more pings.
 const BYTES_PER_UPDATE: f64 = 32.0;
 
+/// The bytes of a body that are a reason for one small frame: a proxy can forward a body in small pieces.
+const BODY_BYTES_PER_FRAME: u32 = 32;
+
 /// A connection whose small frames are counted.
 #[derive(Debug)]
 pub(super) struct CountedFrames<S> {
@@ -56,6 +59,8 @@ struct FrameScanner {
 struct FrameCounts {
     requests: u32,
     small: u32,
+    /// The bytes of bodies in small frames.
+    body_bytes: u32,
 }
 
 impl FrameScanner {
@@ -87,7 +92,10 @@ impl FrameScanner {
                 HEADERS => counts.requests += 1,
                 DATA if flags & END_STREAM != 0 => {}
                 DATA | CONTINUATION if u64::from(length) > MAX_SMALL_BYTES => {}
-                _ => counts.small += 1,
+                _ => {
+                    counts.small += 1;
+                    counts.body_bytes += if kind == DATA { length } else { 0 };
+                }
             }
         }
     }
@@ -117,9 +125,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for CountedFrames<S> {
         }
         let before = buffer.filled().len();
         ready!(Pin::new(&mut this.stream).poll_read(context, buffer))?;
-        let FrameCounts { requests, small } = this.frames.scan(&buffer.filled()[before..]);
+        let FrameCounts { requests, small, body_bytes } = this.frames.scan(&buffer.filled()[before..]);
         this.budget.earn(f64::from(requests) * FRAMES_PER_REQUEST);
-        if !this.budget.spend(small) {
+        if !this.budget.spend(small.saturating_sub(body_bytes / BODY_BYTES_PER_FRAME)) {
             this.exceeded.cancel();
         }
         Poll::Ready(Ok(()))
@@ -162,6 +170,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for CountedFrames<S> {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::AsyncReadExt as _;
+
     use super::*;
 
     #[test]
@@ -188,8 +198,26 @@ mod tests {
             let all = parts.fold(FrameCounts::default(), |all, counts| FrameCounts {
                 requests: all.requests + counts.requests,
                 small: all.small + counts.small,
+                body_bytes: all.body_bytes + counts.body_bytes,
             });
-            assert_eq!(all, FrameCounts { requests: 1, small: 5 }, "parts of {size}");
+            assert_eq!(all, FrameCounts { requests: 1, small: 5, body_bytes: 0 }, "parts of {size}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_can_arrive_in_small_pieces() {
+        for (length, is_ended) in [(40, false), (1, true)] {
+            let piece = [&[0, 0, length, DATA, 0, 0, 0, 0, 1][..], &vec![0; usize::from(length)]].concat();
+            let bytes = [vec![0; PREFACE_BYTES], piece.repeat(1_000)].concat();
+            let exceeded = CancellationToken::new();
+            let stream = tokio::io::join(&bytes[..], tokio::io::sink());
+            let mut frames = CountedFrames::new(stream, exceeded.clone());
+            let mut received = Vec::new();
+            tokio::select! {
+                read = frames.read_to_end(&mut received) => drop(read.unwrap()),
+                () = exceeded.cancelled() => {}
+            }
+            assert_eq!(exceeded.is_cancelled(), is_ended, "{length}");
         }
     }
 }
