@@ -28,6 +28,10 @@ const ROUNDS_AFTER_DISTURBANCE: u32 = 2;
 /// Each client succeeds again within this time. A lost call takes about 20 seconds, and the machine can be busy.
 const MAX_RECOVERY: Duration = Duration::from_secs(90);
 
+/// The number of seconds without a notification after which a client changes the resource again. A gateway that was
+/// stopped can answer a request whose client is gone, and then the notification is lost.
+const LISTEN_PATIENCE: u32 = 15;
+
 /// The words of errors that a client may repeat the call after.
 const TEMPORARY: [&str; 3] = ["\"retry\":true", "shared store", "try again"];
 
@@ -141,7 +145,7 @@ impl ChaosClient<'_> {
             let params = json!({ "name": "zoo_ask_name", "arguments": {} });
             let end = session.request("tools/call", params, |session, message| {
                 if message["method"] == "elicitation/create" {
-                    session.deliver(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": accepted() }));
+                    session.answer(message, &accepted());
                 }
             });
             match end {
@@ -194,10 +198,13 @@ impl ChaosClient<'_> {
                 continue;
             }
             let mut is_notified = false;
-            while !is_notified && !self.progress.should_stop() {
+            let mut patience = LISTEN_PATIENCE;
+            while !is_notified && patience > 0 && !self.progress.should_stop() {
                 let exists = session.listen(&mut last, |message| {
-                    is_notified = message["method"] == "notifications/resources/updated";
-                    !is_notified
+                    patience -= u32::from(message.is_none() && patience > 0);
+                    is_notified |=
+                        message.is_some_and(|it| it["method"] == "notifications/resources/updated");
+                    !is_notified && patience > 0 && !self.progress.should_stop()
                 });
                 assert!(exists, "the store keeps sessions");
             }

@@ -5,13 +5,16 @@ use std::collections::HashSet;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use moongate_tests::{envelope, initialize_params, request};
 use serde_json::{Value, json};
 
 /// The time without any byte after which a connection counts as lost. Streams have a comment every second.
 const SILENCE: Duration = Duration::from_secs(6);
+
+/// The number of comments on a stream, one a second, after which its call should have ended even if its gateway is lost.
+const MAX_COMMENTS: u32 = 60;
 
 /// The statuses of requests that can be repeated: the load balancer found no gateway, lost it, or the gateway has no store.
 const RETRIED: [u16; 3] = [502, 503, 504];
@@ -228,6 +231,20 @@ impl Session {
         }
     }
 
+    /// Answers a question. Its gateway can be lost, so this gives up after a while.
+    pub(super) fn answer(&self, question: &Value, result: &Value) {
+        let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": result }).to_string();
+        let started = Instant::now();
+        while started.elapsed() < SILENCE {
+            match self.send("POST", None, &answer) {
+                Ok(response) if matches!(response.status, 202 | 404) => return,
+                Ok(response) => assert!(RETRIED.contains(&response.status), "{response:?} to {answer}"),
+                Err(Lost) => {}
+            }
+            thread::yield_now();
+        }
+    }
+
     /// Makes a request, and reads its events to the response, across as many connections as necessary. `handle` gets each
     /// message before the response.
     pub(super) fn request(
@@ -280,8 +297,13 @@ impl Session {
         last: &mut Option<String>,
         handle: &mut impl FnMut(&Self, &Value),
     ) -> Option<Value> {
+        let mut comments = 0;
         while let Ok(Some(event)) = response.event() {
-            let Some(message) = self.note_event(event, last) else { continue };
+            let Some(message) = self.note_event(event, last) else {
+                comments += 1;
+                assert!(comments < MAX_COMMENTS, "the stream of request {id} doesn't end");
+                continue;
+            };
             if message["id"] == id && message.get("method").is_none() {
                 return Some(message);
             }
@@ -300,11 +322,11 @@ impl Session {
     }
 
     /// Reads notifications from one connection, after the event with this id, until it ends or `handle` returns false.
-    /// False if the session has ended.
+    /// `handle` gets `None` about once a second. False if the session has ended.
     pub(super) fn listen(
         &mut self,
         last: &mut Option<String>,
-        mut handle: impl FnMut(&Value) -> bool,
+        mut handle: impl FnMut(Option<&Value>) -> bool,
     ) -> bool {
         let Ok(mut response) = self.send("GET", last.as_deref(), "") else { return true };
         match response.status {
@@ -314,7 +336,7 @@ impl Session {
         }
         while let Ok(Some(event)) = response.event() {
             let message = self.note_event(event, last);
-            if message.is_some_and(|message| !handle(&message)) {
+            if !handle(message.as_ref()) {
                 break;
             }
         }

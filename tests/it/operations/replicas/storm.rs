@@ -35,8 +35,7 @@ fn a_thousand_questions_pass_through_the_load_balancer() {
                     let params = json!({ "name": "zoo_ask_name", "arguments": {} });
                     let end = session.request("tools/call", params, |session, message| {
                         if message["method"] == "elicitation/create" {
-                            let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "result": answer() });
-                            assert!(session.deliver(&answer));
+                            session.answer(message, &answer());
                         }
                     });
                     let CallEnd::Response(response) = end else { panic!("{end:?}") };
