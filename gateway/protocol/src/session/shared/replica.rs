@@ -1,6 +1,6 @@
 //! This gateway as one of the replicas: its copies of sessions, its mail, and its heartbeat.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -25,8 +25,8 @@ use super::copy::SharedCopy;
 use super::event_writer::EventLogQueue;
 use super::record::{SessionContent, caller_digest, principal_digest};
 use super::{
-    BusySession, JournalPosition, Mail, MailContent, MailRecipient, NewSession, ReplicaId, SessionUpdate,
-    SessionUpdateOutcome, SharedSessionStore, SharedStoreError, StreamName, WakeUp,
+    BusySession, JournalPosition, MAX_JOURNAL_ENTRIES, Mail, MailContent, MailRecipient, NewSession,
+    ReplicaId, SessionUpdate, SessionUpdateOutcome, SharedSessionStore, SharedStoreError, StreamName, WakeUp,
 };
 
 /// The interval between heartbeats, well below [`REPLICA_LEASE`](super::REPLICA_LEASE).
@@ -430,18 +430,39 @@ async fn receive_wake_ups(shared: Weak<SharedSessions>) {
     }
 }
 
+/// Writes changes to the journal. While the store isn't available, they reach clients of this replica at once, and those of
+/// others afterwards.
 async fn write_journal(shared: Weak<SharedSessions>, mut reports: mpsc::UnboundedReceiver<SharedChange>) {
     let mut batch = Vec::new();
-    while reports.recv_many(&mut batch, MAX_UPDATE_BATCH).await > 0 {
+    let mut unwritten = BTreeSet::new();
+    let mut has_failed = false;
+    loop {
+        if has_failed {
+            sleep(RECONNECT_DELAY).await;
+        }
+        if unwritten.is_empty() && reports.recv_many(&mut batch, MAX_UPDATE_BATCH).await == 0 {
+            return;
+        }
         let Some(shared) = shared.upgrade() else { return };
+        batch.extend(std::iter::from_fn(|| reports.try_recv().ok()).take(MAX_UPDATE_BATCH));
         let replica = shared.replica.as_str();
-        let mut entries: Vec<ResourceUri> =
-            batch.drain(..).filter_map(|change| change.to_entry(replica)).collect();
-        entries.sort_unstable();
-        entries.dedup();
-        if let Err(error) = shared.store.report_updates(&entries).await {
-            tracing::debug!(%error, "changes reach only the clients of this replica");
-            entries.iter().for_each(|uri| shared.updates.deliver(uri));
+        let new: Vec<ResourceUri> = batch.drain(..).filter_map(|change| change.to_entry(replica)).collect();
+        for entry in &new {
+            if unwritten.len() < MAX_JOURNAL_ENTRIES {
+                unwritten.insert(entry.clone());
+            }
+        }
+        let next: Vec<ResourceUri> = unwritten.iter().take(MAX_UPDATE_BATCH).cloned().collect();
+        let written = shared.store.report_updates(&next).await;
+        has_failed = written.is_err();
+        match written {
+            Ok(()) => next.iter().for_each(|entry| {
+                unwritten.remove(entry);
+            }),
+            Err(error) => {
+                tracing::debug!(%error, "changes reach clients of other replicas later");
+                new.iter().for_each(|uri| shared.updates.deliver(uri));
+            }
         }
     }
 }
