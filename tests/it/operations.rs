@@ -21,6 +21,8 @@ mod metrics;
 #[cfg(unix)]
 mod proxies;
 #[cfg(unix)]
+mod replicas;
+#[cfg(unix)]
 pub(crate) mod shutdown;
 #[cfg(unix)]
 mod shared_sessions;

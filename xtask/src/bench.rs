@@ -32,6 +32,8 @@ mod poll;
 mod progress;
 mod ratios;
 mod reload;
+mod replicas;
+mod scale;
 mod start;
 mod subject;
 mod table;
@@ -50,11 +52,13 @@ Usage: cargo xtask bench [part…] [options]
        cargo xtask bench plot FILE
        cargo xtask bench page FILE
        cargo xtask bench goals FILE
+       cargo xtask bench scale FILE
 
 Parts (default: all of them):
   throughput      calls per second and latency over HTTP and stdio, next to native servers
   start           starts with cached code and with an empty cache, and the memory of 1 to 1,000 plugins
   fairness        calls of a well-behaved client next to loops, large results, expensive checks and the compiler
+  replicas        the cost of a shared store, and two gateways on two processors next to one
   access          the cost of tokens, roles, rates and the access log, and calls next to a caller that floods
   memory          resident memory over very many calls, one in ten hostile; fails if it isn't flat
   reload          the cost of replacing a plugin
@@ -68,6 +72,7 @@ From the JSON of a run:
   plot FILE       draw the plots in `docs/plots`
   page FILE       draw the plots, write `docs/performance.md`, and print the goals
   goals FILE      print each performance goal with the figure of the run
+  scale FILE      simulate up to 32 gateways with a shared store, with the times of the part `replicas`
 
 Options:
   --rounds N      measure every subject N times and report medians (default: 3)
@@ -99,14 +104,22 @@ enum BenchPart {
     Start,
     Fairness,
     Access,
+    Replicas,
     Memory,
     Reload,
 }
 
 impl BenchPart {
     /// All parts, with the one that takes longest at the end.
-    const ALL: [Self; 6] =
-        [Self::Throughput, Self::Start, Self::Fairness, Self::Access, Self::Reload, Self::Memory];
+    const ALL: [Self; 7] = [
+        Self::Throughput,
+        Self::Start,
+        Self::Fairness,
+        Self::Access,
+        Self::Replicas,
+        Self::Reload,
+        Self::Memory,
+    ];
 
     /// The name as an argument, and the key in the JSON.
     fn name(self) -> &'static str {
@@ -115,6 +128,7 @@ impl BenchPart {
             Self::Start => "start",
             Self::Fairness => "fairness",
             Self::Access => "access",
+            Self::Replicas => "replicas",
             Self::Memory => "memory",
             Self::Reload => "reload",
         }
@@ -128,6 +142,7 @@ impl BenchPart {
             Self::Start => start::estimate(rounds),
             Self::Fairness => fairness::estimate(rounds, time),
             Self::Access => access::estimate(rounds, time),
+            Self::Replicas => replicas::estimate(rounds, time),
             Self::Memory => memory::estimate(calls),
             Self::Reload => reload::estimate(rounds, time),
         }
@@ -161,6 +176,10 @@ pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
         }
         [verb, file] if verb == "goals" => {
             report::print(&goals::markdown(&read_figures(file)?));
+            return Ok(ExitCode::SUCCESS);
+        }
+        [verb, file] if verb == "scale" => {
+            report::print(&scale::markdown(&read_figures(file)?)?);
             return Ok(ExitCode::SUCCESS);
         }
         [verb, file, options @ ..] if verb == "builds" => {
@@ -284,6 +303,10 @@ fn measure(
         BenchPart::Start => start::all(programs, rounds, progress)?,
         BenchPart::Fairness => fairness::all(binaries, scratch, rounds, time, progress)?,
         BenchPart::Access => access::all(binaries, scratch, rounds, time, progress)?,
+        BenchPart::Replicas => {
+            figures["store_operations_per_second"] = json!(replicas::store_operations_per_second()?);
+            replicas::all(binaries, scratch, rounds, time, progress)?
+        }
         BenchPart::Reload => reload::all(binaries, scratch, rounds, time, progress)?,
         BenchPart::Memory => memory::all(binaries, scratch, calls, progress)?,
     };
@@ -292,7 +315,11 @@ fn measure(
     match part {
         BenchPart::Throughput => throughput::ensure_complete(found),
         BenchPart::Memory => memory::ensure_flat(found),
-        BenchPart::Start | BenchPart::Fairness | BenchPart::Access | BenchPart::Reload => Ok(()),
+        BenchPart::Start
+        | BenchPart::Fairness
+        | BenchPart::Access
+        | BenchPart::Replicas
+        | BenchPart::Reload => Ok(()),
     }
 }
 

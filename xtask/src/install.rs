@@ -32,6 +32,10 @@ pub(crate) enum MissingTool {
     Node,
     /// Chromium.
     Chromium,
+    /// HAProxy.
+    HaProxy,
+    /// Redis.
+    Redis,
     /// cargo-deny.
     CargoDeny,
     /// mdBook.
@@ -45,6 +49,8 @@ impl fmt::Display for MissingTool {
             Self::Npm => "npm isn't installed",
             Self::Node => "Node 22 isn't installed, and npm has no build for this machine",
             Self::Chromium => "chromium isn't installed",
+            Self::HaProxy => "haproxy isn't installed",
+            Self::Redis => "redis-server isn't installed",
             Self::CargoDeny => "cargo-deny isn't installed; run `cargo install --locked cargo-deny`",
             Self::MdBook => "mdbook isn't installed; run `cargo install --locked mdbook`",
         })
@@ -57,6 +63,13 @@ pub(crate) fn skip_loudly(what: &str, missing: &MissingTool) -> Tally {
     let bar = "!".repeat(79);
     report::note(&format!("{bar}\n!! SKIPPED: {what}: {missing}\n{bar}"));
     if in_ci { Tally::FAIL } else { Tally::SKIP }
+}
+
+/// A program of the machine. Some are in a directory that isn't in the path of every user.
+pub(crate) fn program_path(name: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let mut directories = env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
+    directories.find_map(|directory| Some(directory.join(name)).filter(|program| program.is_file()))
 }
 
 /// Packages from npm, and the Node that runs them.

@@ -2,7 +2,8 @@
 //!
 //! Real MCP clients, installed from committed lockfiles, use everything that they support through the built gateway, over
 //! each transport and in each revision. A browser uses the status page. Official servers answer the same calls as our
-//! plugins, and the official conformance suite runs against the gateway. A suite whose language isn't installed is
+//! plugins, and the official conformance suite runs against the gateway. The clients and the conformance suite also run
+//! against three gateways behind a load balancer. A suite whose language isn't installed is
 //! skipped with a warning; with `CI=true` it fails.
 
 use std::fs;
@@ -25,6 +26,7 @@ mod oauth;
 mod official;
 mod page;
 mod python;
+mod replicas;
 mod rust;
 mod table;
 mod tls;
@@ -37,7 +39,7 @@ use tls::TlsGateway;
 type Suite = (&'static str, fn(&Project, &mut ClientTable) -> Result<SuiteOutcome>);
 
 /// All suites.
-const SUITES: [Suite; 8] = [
+const SUITES: [Suite; 9] = [
     ("typescript", typescript::run),
     ("python", python::run),
     ("rust", rust::run),
@@ -46,6 +48,7 @@ const SUITES: [Suite; 8] = [
     ("browser", |project, _| browser::run(project)),
     ("official", |project, _| official::run(project)),
     ("conformance", |project, _| conformance::run(project)),
+    ("replicas", |project, _| replicas::run(project)),
 ];
 
 /// The configuration that clients are tested with.

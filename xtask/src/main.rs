@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod balancer;
 mod bench;
 mod build_plugins;
 mod demo;
@@ -17,6 +18,7 @@ mod project;
 mod report;
 mod run;
 mod server;
+mod shared_store;
 mod site;
 mod soak;
 mod terminal_svg;
@@ -39,7 +41,7 @@ Verbs:
   demo [--stdio]         build the gateway and the plugins, then serve `gateway.toml` over HTTP (or stdio)
   test [--fast]          run everything that CI runs; --fast skips clippy, docs, site, cargo-deny and interop tests
   interop [suite…]       test the built gateway with real MCP clients; suites: typescript, python, rust, inspector,
-                         oauth, browser, official, conformance
+                         oauth, browser, official, conformance, replicas
   build-plugins          build all guests and copy them to `plugins/dist/<name>.wasm`; JavaScript and Python guests
                          need npm and Python
   dist [part…]           write the files of a release: static binary, packages, container image; `dist --help` lists

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex};
@@ -35,16 +36,10 @@ struct LogTail(Arc<Mutex<VecDeque<String>>>);
 
 impl Server {
     /// Starts the server and waits for its endpoint on stderr.
-    pub(crate) fn start(mut command: Command) -> Result<Self> {
+    pub(crate) fn start(command: Command) -> Result<Self> {
         let shown = format!("{command:?}");
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().with_context(|| format!("can't start {shown}"))?;
-        let stderr = child.stderr.take().expect("stderr was piped");
         let (sender, endpoints) = mpsc::channel();
-        let log = LogTail::default();
-        let follower = log.clone();
-        thread::spawn(move || follower.follow(stderr, &sender));
-        let mut server = Self { child, url: String::new(), log };
+        let mut server = Self::spawn(command, Stdio::null(), sender)?;
         let url = endpoints.recv_timeout(START_TIMEOUT);
         server.url =
             url.with_context(|| format!("{shown} printed no endpoint; its log:\n{}", server.log()))?;
@@ -52,16 +47,12 @@ impl Server {
     }
 
     /// Starts a server that prints no endpoint, and waits until it accepts connections at this URL.
-    pub(crate) fn start_at(mut command: Command, url: &str) -> Result<Self> {
+    pub(crate) fn start_at(command: Command, url: &str) -> Result<Self> {
         let shown = format!("{command:?}");
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().with_context(|| format!("can't start {shown}"))?;
-        let stderr = child.stderr.take().expect("stderr was piped");
-        let log = LogTail::default();
-        let follower = log.clone();
-        thread::spawn(move || follower.follow(stderr, &mpsc::channel().0));
-        let mut server = Self { child, url: url.to_owned(), log };
-        let address = url.strip_prefix("http://").and_then(|rest| rest.split('/').next()).unwrap_or(url);
+        let mut server = Self::spawn(command, Stdio::null(), mpsc::channel().0)?;
+        url.clone_into(&mut server.url);
+        let address = url.split_once("://").map_or(url, |(_, rest)| rest);
+        let address = address.split('/').next().unwrap_or(address);
         let end = Instant::now() + START_TIMEOUT;
         while TcpStream::connect(address).is_err() {
             let has_ended = server.child.try_wait()?.is_some();
@@ -71,6 +62,26 @@ impl Server {
             thread::sleep(POLL_INTERVAL);
         }
         Ok(server)
+    }
+
+    /// Starts a server whose listener is its standard input, so that no other program can take the port.
+    pub(crate) fn start_on(command: Command, listener: TcpListener) -> Result<Self> {
+        let url = format!("http://{}/mcp", listener.local_addr()?);
+        let mut server = Self::spawn(command, OwnedFd::from(listener).into(), mpsc::channel().0)?;
+        server.url = url;
+        Ok(server)
+    }
+
+    /// Starts the server and follows its stderr.
+    fn spawn(mut command: Command, stdin: Stdio, endpoints: Sender<String>) -> Result<Self> {
+        let shown = format!("{command:?}");
+        command.stdin(stdin).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().with_context(|| format!("can't start {shown}"))?;
+        let stderr = child.stderr.take().expect("stderr was piped");
+        let log = LogTail::default();
+        let follower = log.clone();
+        thread::spawn(move || follower.follow(stderr, &endpoints));
+        Ok(Self { child, url: String::new(), log })
     }
 
     /// The process id.

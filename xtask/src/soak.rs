@@ -13,8 +13,8 @@ use crate::{build_plugins, foreign_plugins, interop, report, test};
 /// The default duration.
 const DEFAULT_DURATION: Duration = Duration::from_secs(30 * 60);
 
-/// Multiplies the repetitions inside tests: 1,000 reloads instead of 100, and 10,000 hostile and other calls instead of
-/// 1,000.
+/// Multiplies the repetitions inside tests: 1,000 reloads instead of 100, 10,000 hostile and other calls instead of
+/// 1,000, and each disturbance of several gateways ten times.
 const REPETITION_FACTOR: &str = "10";
 
 /// If the repeating tests take longer, one of them hangs.
@@ -45,7 +45,8 @@ pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
 
 /// Runs the tests that repeat their actions.
 fn storms(project: &Project) -> Result<Tally> {
-    let tests = project.cargo(&["test", "--workspace", "--test", "it", "--", "storm::", "hostile::"]);
+    let tests =
+        project.cargo(&["test", "--workspace", "--test", "it", "--", "storm::", "hostile::", "chaos::"]);
     test::tally(tests.env("MOONGATE_ROUNDS", REPETITION_FACTOR), STORM_TIMEOUT)
 }
 

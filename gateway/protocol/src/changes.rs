@@ -14,9 +14,11 @@ use crate::caller::Caller;
 use crate::catalog::{Catalog, ListKind};
 use crate::names::{Digest, Principal, ResourceUri};
 
+mod shared_change;
 mod updates;
 
-use updates::Mailbox;
+pub(crate) use shared_change::SharedChange;
+use updates::{ListRepeats, Mailbox};
 pub(crate) use updates::{MAX_SUBSCRIBED_URI_BYTES, MAX_SUBSCRIPTIONS};
 pub use updates::{ResourceUpdates, SubscriptionLimitError};
 
@@ -29,14 +31,22 @@ pub enum ChangeEvent {
     Updated(ResourceUri),
 }
 
+/// A list that a client knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct KnownList {
+    digest: Digest,
+    /// The number of [`ResourceUpdates::repeat_lists`] before the client was notified of it.
+    repeats: u64,
+}
+
 /// One client's subscriptions, and the state that it knows. Dropping it ends its subscriptions.
 #[derive(Debug)]
 pub struct ChangeListener {
     catalog: watch::Receiver<Arc<Catalog>>,
     /// The caller, with the facts of its latest token. What it sees decides what it is notified of.
     viewer: Arc<watch::Sender<Principal>>,
-    /// The digests that the client knows, for the kinds that it asked for.
-    known: Mutex<BTreeMap<ListKind, Digest>>,
+    /// The lists that the client knows, for the kinds that it asked for.
+    known: Mutex<BTreeMap<ListKind, KnownList>>,
     mailbox: Mailbox,
 }
 
@@ -50,9 +60,10 @@ impl ChangeListener {
         kinds: impl IntoIterator<Item = ListKind>,
     ) -> Self {
         let now = catalog.borrow().visible_to(&viewer);
-        let known = kinds.into_iter().map(|kind| (kind, now.digest(kind))).collect();
         let viewer = Arc::new(watch::Sender::new(viewer));
-        Self { catalog, viewer, known: Mutex::new(known), mailbox: Mailbox::new(updates) }
+        let listener = Self { catalog, viewer, known: Mutex::default(), mailbox: Mailbox::new(updates) };
+        listener.set_known(kinds.into_iter().map(|kind| (kind, now.digest(kind))));
+        listener
     }
 
     /// A listener of the same client, which knows no lists and has no subscriptions.
@@ -91,12 +102,15 @@ impl ChangeListener {
 
     /// The digest of a list that the client knows. `None` if it didn't ask for lists of this kind.
     pub(crate) fn known(&self, kind: ListKind) -> Option<Digest> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&kind).copied()
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&kind).map(|known| known.digest)
     }
 
     /// Replaces the lists that the client knows.
     pub(crate) fn set_known(&self, known: impl IntoIterator<Item = (ListKind, Digest)>) {
-        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = known.into_iter().collect();
+        let repeats = *self.mailbox.list_repeats().borrow();
+        let known =
+            known.into_iter().map(|(kind, digest)| (kind, KnownList { digest, repeats: repeats.of(kind) }));
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = known.collect();
     }
 
     /// The resources that the client is subscribed to here.
@@ -115,28 +129,31 @@ impl ChangeListener {
     pub async fn next(&self) -> ChangeEvent {
         let mut catalog = self.catalog.clone();
         let mut viewer = self.viewer.subscribe();
+        let mut repeats = self.mailbox.list_repeats();
         loop {
             // Created before the check, so that nothing in between is missed.
             let arrival = self.mailbox.arrival();
             let now = catalog.borrow_and_update().visible_to(&viewer.borrow_and_update());
-            if let Some(event) = self.next_pending(&now) {
+            let repeated = *repeats.borrow_and_update();
+            if let Some(event) = self.next_pending(&now, repeated) {
                 return event;
             }
             tokio::select! {
                 () = arrival => {}
                 Ok(()) = catalog.changed() => {} // if no catalog follows, only the wake-ups remain
                 Ok(()) = viewer.changed() => {}
+                Ok(()) = repeats.changed() => {}
             }
         }
     }
 
     /// Lists come first: there are at most three, so updates aren't delayed for long.
-    fn next_pending(&self, now: &Catalog) -> Option<ChangeEvent> {
+    fn next_pending(&self, now: &Catalog, repeats: ListRepeats) -> Option<ChangeEvent> {
         let mut all_known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         for (kind, known) in all_known.iter_mut() {
-            let digest = now.digest(*kind);
-            if *known != digest {
-                *known = digest;
+            let current = KnownList { digest: now.digest(*kind), repeats: repeats.of(*kind) };
+            if *known != current {
+                *known = current;
                 return Some(ChangeEvent::ListChanged(*kind));
             }
         }

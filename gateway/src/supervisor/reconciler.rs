@@ -81,6 +81,7 @@ pub(super) struct Reconciler {
     plugins: Vec<ManagedPlugin>,
     last_serial: u64,
     list_refreshes: ListRefreshes,
+    changed_elsewhere: mpsc::UnboundedReceiver<PluginId>,
     report: ReloadReport,
     status: watch::Sender<Arc<SupervisorStatus>>,
     /// The time since when finished work has been waiting to be published.
@@ -115,6 +116,8 @@ enum Event {
     Watch(WatchEvent),
     ReloadRequested(ReloadRequest),
     ReportedByPlugins(BTreeMap<PluginId, ReportedChanges>),
+    /// A plugin reported changed lists at another gateway.
+    ListsChangedElsewhere(PluginId),
     TaskEnded(Box<TaskResult>),
     /// A plugin's code has to be compiled.
     Compile(CompileStep),
@@ -127,7 +130,7 @@ impl Event {
     /// start, each plugin is asked if its lists are still the cached ones.
     fn changes_status(&self) -> bool {
         match self {
-            Self::ReportedByPlugins(_) => false,
+            Self::ReportedByPlugins(_) | Self::ListsChangedElsewhere(_) => false,
             Self::TaskEnded(ended) => !matches!(**ended, TaskResult::ListsRefreshed { result: Ok(None), .. }),
             Self::Watch(_) | Self::ReloadRequested(_) | Self::Compile(_) | Self::Timer => true,
         }
@@ -164,6 +167,7 @@ impl Reconciler {
         let desired = DesiredConfig::new(config, files);
         let status = announce::initial_status(&desired);
         let mut reconciler = Self {
+            changed_elsewhere: deps.updates.lists_changed_elsewhere(),
             deps,
             watching: WatchMode::Off,
             check_permits: Arc::default(),
@@ -320,6 +324,7 @@ impl Reconciler {
             Some(request) = requests.recv() => Event::ReloadRequested(request),
             Some(step) = self.compile_steps.1.recv() => Event::Compile(step),
             reported = inbox.take() => Event::ReportedByPlugins(reported),
+            Some(plugin) = self.changed_elsewhere.recv() => Event::ListsChangedElsewhere(plugin),
             Some(result) = self.tasks.join_next() => task_event(result),
             () = sleep_until(due) => Event::Timer,
         }

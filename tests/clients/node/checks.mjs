@@ -193,8 +193,13 @@ export const CHECKS = {
             const before = named(await connection[kind]());
             changed.delete(kind);
             await connection.call(`test_trigger_${kind.slice(0, -1)}_change`);
-            await connection.seen.until(() => changed.has(kind), `the news of ${kind}`);
-            assert.notDeepEqual(named(await connection[kind]()), before, `the list of ${kind} is as it was`);
+            let after = before;
+            // Another gateway may have the new list later, and then there is another notification.
+            while (`${after}` === `${before}`) {
+                await connection.seen.until(() => changed.has(kind), `the news of ${kind}`);
+                changed.delete(kind);
+                after = named(await connection[kind]());
+            }
         }
         await listening.close();
     },
@@ -204,7 +209,9 @@ export const CHECKS = {
         const subscribed = await connection.subscribe('zoo://text');
         await connection.call('zoo_changes_flood', { count: 100 });
         await connection.seen.until(() => changed.has('zoo://text'), 'the notification of the resource');
-        assert.deepEqual([...changed], ['zoo://text'], 'unexpected change notifications');
+        // Notifications of an earlier check's lists may arrive only now.
+        const others = [...changed].filter(what => !['zoo://text', 'tools', 'prompts'].includes(what));
+        assert.deepEqual(others, [], 'unexpected change notifications');
         await subscribed.close();
     },
     replaced: async connection => {

@@ -361,9 +361,12 @@ async def lists_change(client: Connection) -> None:
             before = named(await client.list(kind))
             changed.discard(kind)
             await client.call(f"test_trigger_{kind[:-1]}_change")
-            await client.seen.until(lambda kind=kind: kind in changed, f"the news of {kind}")
-            after = named(await client.list(kind))
-            assert before != after, f"the list of {kind} is unchanged"
+            after = before
+            # Another gateway may have the new list later, and then there is another notification.
+            while after == before:
+                await client.seen.until(lambda kind=kind: kind in changed, f"the news of {kind}")
+                changed.discard(kind)
+                after = named(await client.list(kind))
 
 
 async def subscribes(client: Connection) -> None:
@@ -372,7 +375,9 @@ async def subscribes(client: Connection) -> None:
     async with client.listen(["zoo://text"]):
         await client.call("zoo_changes_flood", {"count": 100})
         await client.seen.until(lambda: "zoo://text" in changed, "the news of the resource")
-        assert changed == {"zoo://text"}, f"unexpected change notifications: {changed}"
+        # Notifications of an earlier check's lists may arrive only now.
+        others = changed - {"zoo://text", "tools", "prompts"}
+        assert not others, f"unexpected change notifications: {others}"
 
 
 async def is_replaced(client: Connection) -> None:

@@ -7,9 +7,14 @@ use moongate_tests::{
 use serde_json::{Value, json};
 
 fn workspace(store: &StoreServer) -> Workspace {
+    workspace_with(store, "")
+}
+
+/// A workspace with more tables.
+fn workspace_with(store: &StoreServer, tables: &str) -> Workspace {
     let workspace = Workspace::new(&format!(
         "[gateway]\nsealing_key = {{ file = \"sealing-key\" }}\n[store]\nurl = \"{}\"\n[plugins.everything]\nsource = \
-         \"@everything@\"\nprefix = \"\"\nallow.client = [\"elicitation\"]\n",
+         \"@everything@\"\nprefix = \"\"\nallow.client = [\"elicitation\"]\n{tables}",
         store.url()
     ));
     workspace.write("sealing-key", "0123456789abcdef0123456789abcdef");
@@ -161,4 +166,25 @@ fn a_store_that_lost_its_data_ends_sessions() {
     wait_until("clients must start again", || session.ping(0).status == 404 && session.ping(1).status == 404);
     let session = Session::open([&a, &b]);
     assert_eq!(session.ping(0).status, 200);
+}
+
+#[test]
+fn changed_lists_reach_the_clients_of_all_gateways() {
+    let Some(store) = StoreServer::start(&[]) else { return };
+    let stateful = "[plugins.stateful]\nsource = \"@stateful@\"\nallow.state = true\n";
+    let workspace = workspace_with(&store, stateful);
+    let a = Http::start(&workspace);
+    let b = a.start_replica(&workspace);
+    let session = Session::open([&a, &b]);
+    let mut stream = session.listen(1, None);
+    let offer = json!({ "name": "stateful_offer", "arguments": { "key": "new" } });
+    assert_eq!(session.post(0, &request(2, "tools/call", offer)).status, 200);
+    let (_, notification) = next(&mut stream);
+    assert_eq!(notification["method"], "notifications/tools/list_changed");
+    for gateway in [1, 0] {
+        wait_until("every gateway lists the new tool", || {
+            let list = session.post(gateway, &request(3, "tools/list", json!({})));
+            list.body.contains("\"stateful_new\"")
+        });
+    }
 }

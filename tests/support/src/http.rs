@@ -16,9 +16,13 @@ use crate::schema_validator::SchemaValidator;
 use crate::{WAIT_TIMEOUT, Workspace, initialize_params, request, send_signal, stateless_request};
 
 mod admin;
+#[cfg(unix)]
+mod balancer;
 mod stream;
 
 pub use admin::Admin;
+#[cfg(unix)]
+pub use balancer::fixed_address;
 pub use stream::{Event, EventStream};
 
 /// The part of the log line that names the endpoint while plugins are being loaded.

@@ -30,6 +30,8 @@ pub use broken_plugin::{BrokenPlugin, MAX_FILE_SIZE, TAKEN_TOOL};
 pub use client_progress::{ClientProgress, FailureGuard};
 pub use component_signers::{CosignSigner, MinisignSigner};
 pub use fake_registry::{FakeRegistry, REGISTRY_LOGIN, RegistryLogin, RegistryState};
+#[cfg(unix)]
+pub use http::fixed_address;
 pub use http::{Admin, Event, EventStream, Http, Reply};
 pub use process::{ResourceUsage, cpu_time, installed, on_terminal, peak_memory, scaled_rounds};
 pub use replace::{ReplaceMethod, ReplaceableFile};

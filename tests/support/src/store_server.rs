@@ -46,6 +46,12 @@ impl StoreServer {
         format!("unix://{}", self.socket().display())
     }
 
+    /// The process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
     fn wait(&self) {
         wait_until("redis-server listens", || UnixStream::connect(self.socket()).is_ok());
     }
@@ -59,7 +65,7 @@ impl StoreServer {
         self.process.wait().expect("wait for the server");
     }
 
-    /// Starts a killed server again, without its data.
+    /// Starts a killed server again, with the data that its options make it keep: by default, none.
     ///
     /// # Panics
     /// The server can't be started.

@@ -115,6 +115,19 @@ impl ScratchDirectory {
         self.write("access.toml", &text)
     }
 
+    /// A configuration with the plugin `echo`, and with a shared store.
+    pub(super) fn replica(&self, binaries: &Binaries, store: &str) -> Result<PathBuf> {
+        let key = self.file("sealing-key");
+        fs::write(&key, "a key that protects nothing, as all of this")?;
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o600))?;
+        let path =
+            self.write("replica.toml", &format!("[store]\nurl = \"{store}\"\n\n{}", honest(binaries)))?;
+        let text = fs::read_to_string(&path)?;
+        let sealing_key = format!("[gateway]\nsealing_key = {{ file = {} }}\n", quoted(&key));
+        fs::write(&path, text.replacen("[gateway]\n", &sealing_key, 1))?;
+        Ok(path)
+    }
+
     /// A configuration with several copies of the plugin `time`.
     pub(super) fn times(&self, binaries: &Binaries, copies: usize) -> Result<PathBuf> {
         let source = quoted(&binaries.dist.join("time.wasm"));

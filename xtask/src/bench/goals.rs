@@ -5,12 +5,13 @@ use serde_json::Value;
 use super::access::AccessCase;
 use super::fairness::Neighbours;
 use super::memory::{MAX_GROWTH_KIB, growth_kib};
+use super::replicas::{self, Setting};
 use super::subject::{Era, Subject};
 use super::table::{number, row};
 use super::throughput::{Load, Transport};
 
 /// One goal.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 struct Goal {
     case: String,
     bound: Bound,
@@ -103,6 +104,7 @@ fn all(figures: &Value) -> Vec<Goal> {
     goals.extend(start(figures));
     goals.extend(fairness(figures));
     goals.extend(access(figures));
+    goals.extend(replicas(figures));
     goals.extend(memory(figures));
     goals
 }
@@ -225,6 +227,33 @@ fn access(figures: &Value) -> Vec<Goal> {
         goal(AccessCase::NextToFlood, AccessCase::Alone, "p99_us", Bound::AtMost(1.5)),
         goal(AccessCase::NextToLimitedFlood, AccessCase::Alone, "p99_us", Bound::AtMost(1.5)),
     ]
+}
+
+fn replicas(figures: &Value) -> Vec<Goal> {
+    let figure = |era: Era, setting: Setting, key: &str| replicas::figure(figures, era, setting, key);
+    let goals = |era: Era, least: f64| {
+        let both =
+            |key: &'static str| figure(era, Setting::WithStore, key).zip(figure(era, Setting::Alone, key));
+        let goal = |kind: &str, key: &'static str, bound: Bound, unit: &str, reached: Option<f64>| Goal {
+            case: format!("{}, {}: {kind}", Setting::WithStore.name(), era.revision()),
+            bound,
+            unit: unit.to_owned(),
+            reached,
+            details: format!(
+                "{}; {}",
+                number(figure(era, Setting::WithStore, key), 0),
+                number(figure(era, Setting::Alone, key), 0)
+            ),
+            part: "replicas",
+        };
+        let ratio = both("calls_per_second").map(|(with, without)| with / without);
+        let delay = both("p99_us").map(|(with, without)| (with - without) / 1000.0);
+        [
+            goal("calls/s", "calls_per_second", Bound::AtLeast(least), "× without", ratio),
+            goal("p99", "p99_us", Bound::AtMost(2.0), "ms more than without", delay),
+        ]
+    };
+    [goals(Era::Stateless, 0.95), goals(Era::Handshake, 0.8)].concat()
 }
 
 fn memory(figures: &Value) -> Vec<Goal> {

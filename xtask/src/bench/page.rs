@@ -17,12 +17,13 @@ const TEMPLATE: &str = include_str!("page/performance.md");
 const PAGE: &str = "docs/performance.md";
 
 /// The titles of the sections with figures, and the parts that measure them.
-const SECTIONS: [(&str, &str); 7] = [
+const SECTIONS: [(&str, &str); 8] = [
     ("Throughput", "throughput"),
     ("Latency under load", "throughput"),
     ("Start", "start"),
     ("Neighbours", "fairness"),
     ("Access control", "access"),
+    ("Several gateways", "replicas"),
     ("Memory", "memory"),
     ("Replacing a plugin", "reload"),
 ];
@@ -65,12 +66,14 @@ fn render(figures: &Value) -> Result<String> {
         ("start", table::start(figures)),
         ("fairness", table::fairness(figures)),
         ("access", table::access(figures)),
+        ("replicas", table::replicas(figures)),
         ("memory", table::memory(figures)),
         ("reload", reload),
         ("throughput-command", goals::command(figures, "throughput")),
         ("start-command", goals::command(figures, "start")),
         ("fairness-command", goals::command(figures, "fairness")),
         ("access-command", goals::command(figures, "access")),
+        ("replicas-command", goals::command(figures, "replicas")),
         ("memory-command", goals::command(figures, "memory")),
         ("reload-command", goals::command(figures, "reload")),
         ("all-command", all_command(figures)),

@@ -13,7 +13,7 @@ pub(super) fn markdown(figures: &Value) -> String {
         throughput(&mut out, entries);
         inside(&mut out, figures);
     }
-    for section in [start, fairness, access, memory] {
+    for section in [start, fairness, access, replicas, memory] {
         let table = section(figures);
         if !table.is_empty() {
             out.push('\n');
@@ -65,6 +65,27 @@ pub(super) fn access(figures: &Value) -> String {
                 figure("p50_us", 0),
                 figure("p99_us", 0),
                 figure("cpu_us_per_call", 1),
+            ],
+        );
+    }
+    out
+}
+
+/// Calls to gateways with a shared store; empty if they weren't measured.
+pub(super) fn replicas(figures: &Value) -> String {
+    let mut out = String::new();
+    let mut heading = "| gateways | revision | calls/s | p50 µs | p99 µs |\n|---|---|--:|--:|--:|\n";
+    for entry in figures["replicas"].as_array().into_iter().flatten() {
+        out.push_str(std::mem::take(&mut heading));
+        let figure = |key: &str| number(entry[key].as_f64(), 0);
+        row(
+            &mut out,
+            &[
+                text(&entry["setting"]),
+                text(&entry["revision"]),
+                figure("calls_per_second"),
+                figure("p50_us"),
+                figure("p99_us"),
             ],
         );
     }

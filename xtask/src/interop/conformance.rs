@@ -12,50 +12,61 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
-use super::install::NodePackages;
+use super::install::{MissingTool, NodePackages};
 use super::{SUITE_TIMEOUT, SuiteOutcome, install, print_log_on_failure, start_gateway};
 use crate::project::Project;
 use crate::report::{self, Tally};
-use crate::server::Server;
 
 /// The configuration with the suite's own fixture, under its own names.
-const CONFORMANCE_CONFIG: &str = "tests/everything.toml";
+pub(super) const CONFORMANCE_CONFIG: &str = "tests/everything.toml";
 
 /// The revisions that the newest suite has scenarios for.
 const REVISIONS: [&str; 4] = ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
-/// Runs the newest suite for each revision, and the whole stable suite, on one gateway.
+/// The installed suites.
+pub(super) struct ConformanceSuites {
+    newest: NodePackages,
+    stable: NodePackages,
+}
+
+/// Runs the suites on one gateway.
 pub(super) fn run(project: &Project) -> Result<SuiteOutcome> {
-    let newest = match install::client_packages(project)? {
-        Ok(node) => node,
-        Err(missing) => return Ok(SuiteOutcome::Skipped(missing)),
-    };
-    let stable = match newest.with(project, "conformance-stable", "tests/conformance/stable")? {
-        Ok(node) => node,
+    let suites = match ConformanceSuites::install(project)? {
+        Ok(suites) => suites,
         Err(missing) => return Ok(SuiteOutcome::Skipped(missing)),
     };
     let server = start_gateway(project, CONFORMANCE_CONFIG)?;
-    let mut total = Tally::default();
-    for revision in REVISIONS {
-        let tally = run_suite(project, &newest, &server, revision, &["--spec-version", revision])?;
-        total.add(print_log_on_failure(&server, tally));
+    let tally = suites.run(project, &server.url)?;
+    Ok(SuiteOutcome::Checked(print_log_on_failure(&server, tally)))
+}
+
+impl ConformanceSuites {
+    pub(super) fn install(project: &Project) -> Result<Result<Self, MissingTool>> {
+        let newest = match install::client_packages(project)? {
+            Ok(node) => node,
+            Err(missing) => return Ok(Err(missing)),
+        };
+        let stable = newest.with(project, "conformance-stable", "tests/conformance/stable")?;
+        Ok(stable.map(|stable| Self { newest, stable }))
     }
-    total.add(print_log_on_failure(&server, run_suite(project, &stable, &server, "stable", &[])?));
-    Ok(SuiteOutcome::Checked(total))
+
+    /// Runs the newest suite for each revision, and the whole stable suite.
+    pub(super) fn run(&self, project: &Project, url: &str) -> Result<Tally> {
+        let mut total = Tally::default();
+        for revision in REVISIONS {
+            total.add(run_suite(project, &self.newest, url, revision, &["--spec-version", revision])?);
+        }
+        total.add(run_suite(project, &self.stable, url, "stable", &[])?);
+        Ok(total)
+    }
 }
 
 /// Runs a suite; counts its passed checks, and a failed run as one failure.
-fn run_suite(
-    project: &Project,
-    node: &NodePackages,
-    server: &Server,
-    name: &str,
-    more: &[&str],
-) -> Result<Tally> {
+fn run_suite(project: &Project, node: &NodePackages, url: &str, name: &str, more: &[&str]) -> Result<Tally> {
     let expected = project.root().join(format!("tests/conformance/expected-failures-{name}.yml"));
     let results = results_directory(project, name)?;
     let run = node.run(&node.file("@modelcontextprotocol/conformance/dist/index.js"));
-    let run = run.args(["server", "--url", &server.url, "--suite", "all"]).args(more);
+    let run = run.args(["server", "--url", url, "--suite", "all"]).args(more);
     let run =
         run.arg("--expected-failures").arg(expected).arg("-o").arg(&results).current_dir(project.root());
     report::note(&format!("$ conformance server --suite all {}", more.join(" ")));

@@ -12,17 +12,20 @@ use crate::project::Project;
 use crate::report::Tally;
 use crate::run::ProcessRun;
 
+/// The lines of clients.
+pub(super) const LINES: [&str; 3] = ["v1", "v2", "fastmcp"];
+
 /// Tests all capabilities of the clients over each transport.
 pub(super) fn run(project: &Project, table: &mut ClientTable) -> Result<SuiteOutcome> {
     let mut total = Tally::default();
     let mut plain = None;
     let mut encrypted = None;
-    for line in ["v1", "v2", "fastmcp"] {
+    for line in LINES {
         let python = match install::python_packages(project, line, &lock(line))? {
             Ok(python) => python,
             Err(missing) => return Ok(SuiteOutcome::Skipped(missing)),
         };
-        let run = script(project, python, &format!("everything_{line}.py"));
+        let run = script(project, python, line);
         // The newer line connects over TLS.
         let (server, run) = if line == "v2" {
             let gateway = encrypted.insert(TlsGateway::start(project)?);
@@ -44,13 +47,13 @@ pub(super) fn run(project: &Project, table: &mut ClientTable) -> Result<SuiteOut
     Ok(SuiteOutcome::Checked(total))
 }
 
-/// Runs a script of `tests/clients/python` without writing bytecode next to it.
-fn script(project: &Project, python: PathBuf, name: &str) -> ProcessRun {
-    let script = project.root().join("tests/clients/python").join(name);
+/// Runs the script of a line without writing bytecode next to it.
+pub(super) fn script(project: &Project, python: PathBuf, line: &str) -> ProcessRun {
+    let script = project.root().join(format!("tests/clients/python/everything_{line}.py"));
     ProcessRun::new(python).arg(script).env("PYTHONDONTWRITEBYTECODE", "1")
 }
 
 /// The lockfile of a line.
-fn lock(line: &str) -> String {
+pub(super) fn lock(line: &str) -> String {
     format!("tests/clients/python/requirements-{line}.txt")
 }

@@ -49,6 +49,20 @@ async fn merges_repeated_list_changes() {
 }
 
 #[tokio::test]
+async fn repeats_a_list_once_if_another_replica_was_later() {
+    let (publish, updates, listener) = listener(offering(&["one"], &[]));
+    publish.send_replace(offering(&["two"], &[]));
+    assert_eq!(heard(&listener), [ChangeEvent::ListChanged(ListKind::Tools)]);
+    updates.repeat_lists(ListKind::Tools);
+    updates.repeat_lists(ListKind::Tools);
+    assert_eq!(heard(&listener), [ChangeEvent::ListChanged(ListKind::Tools)]);
+    assert_eq!(heard(&listener), []);
+    listener.set_known([(ListKind::Prompts, publish.borrow().digest(ListKind::Prompts))]);
+    updates.repeat_lists(ListKind::Tools);
+    assert_eq!(heard(&listener), [], "the client didn't ask for tools");
+}
+
+#[tokio::test]
 async fn ignores_reverted_changes() {
     let (publish, _, listener) = listener(offering(&["one"], &[]));
     publish.send_replace(offering(&["two"], &[]));

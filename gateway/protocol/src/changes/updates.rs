@@ -4,11 +4,14 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::futures::Notified;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, watch};
 
 use crate::caller::Caller;
 use crate::caller_budget::{BudgetShare, CallerBudget};
-use crate::names::ResourceUri;
+use crate::catalog::ListKind;
+use crate::names::{PluginId, ResourceUri};
+
+use super::SharedChange;
 
 /// The maximum number of subscriptions of one listener.
 pub(crate) const MAX_SUBSCRIPTIONS: usize = 1024;
@@ -43,7 +46,37 @@ pub struct ResourceUpdates {
     index: Mutex<SubscriberIndex>,
     budget: Arc<CallerBudget>,
     /// Receives all reports, if replicas share them.
-    journal: OnceLock<mpsc::UnboundedSender<ResourceUri>>,
+    journal: OnceLock<mpsc::UnboundedSender<SharedChange>>,
+    /// Receives the plugins that reported changed lists at other replicas.
+    changed_elsewhere: OnceLock<mpsc::UnboundedSender<PluginId>>,
+    list_repeats: watch::Sender<ListRepeats>,
+}
+
+/// For each kind of list, the number of times that clients were to be notified of it again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct ListRepeats {
+    tools: u64,
+    prompts: u64,
+    resources: u64,
+}
+
+impl ListRepeats {
+    pub(super) fn of(self, kind: ListKind) -> u64 {
+        match kind {
+            ListKind::Tools => self.tools,
+            ListKind::Prompts => self.prompts,
+            ListKind::Resources => self.resources,
+        }
+    }
+
+    fn add(&mut self, kind: ListKind) {
+        let count = match kind {
+            ListKind::Tools => &mut self.tools,
+            ListKind::Prompts => &mut self.prompts,
+            ListKind::Resources => &mut self.resources,
+        };
+        *count += 1;
+    }
 }
 
 impl Default for ResourceUpdates {
@@ -52,6 +85,8 @@ impl Default for ResourceUpdates {
             index: Mutex::default(),
             budget: CallerBudget::new(DEFAULT_SUBSCRIPTION_BYTES),
             journal: OnceLock::new(),
+            changed_elsewhere: OnceLock::new(),
+            list_repeats: watch::Sender::default(),
         }
     }
 }
@@ -67,14 +102,44 @@ struct SubscriberIndex {
 impl ResourceUpdates {
     /// Reports that the resource at `uri` has new content. The cost is proportional to the number of its subscribers.
     pub fn report(&self, uri: &ResourceUri) {
-        if self.journal.get().is_none_or(|journal| journal.send(uri.clone()).is_err()) {
+        if !self.share(SharedChange::Resource(uri.clone())) {
             self.deliver(uri);
         }
     }
 
+    /// Lets other replicas ask `plugin` for its lists, because it reported that they have changed.
+    pub fn report_lists(&self, plugin: &PluginId) {
+        self.share(SharedChange::PluginLists(plugin.clone()));
+    }
+
+    /// The plugins that reported changed lists at other replicas. For one reader only.
+    #[must_use]
+    pub fn lists_changed_elsewhere(&self) -> mpsc::UnboundedReceiver<PluginId> {
+        let (sender, plugins) = mpsc::unbounded_channel();
+        let _ = self.changed_elsewhere.set(sender); // only the first one counts
+        plugins
+    }
+
+    /// Tells other replicas of a change, if there are any.
+    pub(crate) fn share(&self, change: SharedChange) -> bool {
+        self.journal.get().is_some_and(|journal| journal.send(change).is_ok())
+    }
+
     /// Sends all reports here from now on. Each of them must be delivered by every replica.
-    pub(crate) fn set_journal(&self, journal: mpsc::UnboundedSender<ResourceUri>) {
+    pub(crate) fn set_journal(&self, journal: mpsc::UnboundedSender<SharedChange>) {
         let _ = self.journal.set(journal); // only the first one counts
+    }
+
+    /// Delivers another replica's report of a plugin with changed lists.
+    pub(crate) fn deliver_lists(&self, plugin: PluginId) {
+        if let Some(sender) = self.changed_elsewhere.get() {
+            let _ = sender.send(plugin); // the reader is gone at shutdown
+        }
+    }
+
+    /// Notifies clients of the current lists of this kind again: they might have got others from another replica since.
+    pub(crate) fn repeat_lists(&self, kind: ListKind) {
+        self.list_repeats.send_modify(|repeats| repeats.add(kind));
     }
 
     /// Delivers a report to the subscribers here.
@@ -129,6 +194,10 @@ impl Mailbox {
         let number = index.mailboxes_created;
         drop(index);
         Self { updates: Arc::clone(updates), number, pending: Arc::default() }
+    }
+
+    pub(super) fn list_repeats(&self) -> watch::Receiver<ListRepeats> {
+        self.updates.list_repeats.subscribe()
     }
 
     /// An empty mailbox for the same updates.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
+use tokio::sync::watch;
 
 use crate::caller::Caller;
 use crate::catalog::{Catalog, ListKind};
@@ -50,6 +51,11 @@ impl Protocol {
     #[must_use]
     pub fn listener(&self, updates: &Arc<ResourceUpdates>, principal: &Principal) -> ChangeListener {
         ChangeListener::new(self.dispatcher.watch(), updates, principal.clone(), ListKind::ALL)
+    }
+
+    /// The catalog and those that follow it.
+    pub(crate) fn watch_catalog(&self) -> watch::Receiver<Arc<Catalog>> {
+        self.dispatcher.watch()
     }
 
     /// Subscribes to a resource (`resources/subscribe`).

@@ -27,6 +27,11 @@ impl Reconciler {
             Event::Watch(WatchEvent::ModeChanged(watching)) => self.watching = watching,
             Event::ReloadRequested(request) => self.handle_request(request),
             Event::ReportedByPlugins(reported) => self.handle_reports(reported),
+            Event::ListsChangedElsewhere(id) => {
+                if self.note_changed_lists(&id) {
+                    self.list_refreshes.request(id);
+                }
+            }
             Event::TaskEnded(result) => self.handle_task(*result),
             Event::Compile(CompileStep { serial, stage }) => {
                 if let Some(plugin) = self.find_plugin(serial) {
@@ -78,13 +83,20 @@ impl Reconciler {
     fn handle_reports(&mut self, reported: BTreeMap<PluginId, ReportedChanges>) {
         let catalog = Arc::clone(&self.deps.catalog.borrow());
         for (id, reported) in reported {
-            if reported.lists
-                && let Some(plugin) = self.plugins.iter_mut().find(|plugin| *plugin.id() == id)
-            {
-                plugin.note_changed_lists();
+            if reported.lists && self.note_changed_lists(&id) {
+                self.deps.updates.report_lists(&id);
             }
             self.list_refreshes.report(&id, reported, &catalog, &self.deps.updates);
         }
+    }
+
+    /// Notes that a plugin has other lists. False if there is no such plugin.
+    fn note_changed_lists(&mut self, id: &PluginId) -> bool {
+        let plugin = self.plugins.iter_mut().find(|plugin| plugin.id() == id);
+        plugin.is_some_and(|plugin| {
+            plugin.note_changed_lists();
+            true
+        })
     }
 
     fn handle_check(&mut self, serial: u64, config: &PluginConfig, result: CheckResult) {

@@ -236,8 +236,13 @@ async fn lists_change(client: &Connection) -> Result<()> {
             let before = listed(client, kind).await?;
             client.seen.notes().changed.remove(kind);
             call(client, trigger, json!({})).await?;
-            client.seen.until(kind, |notes| notes.changed.contains(kind)).await?;
-            ensure!(listed(client, kind).await? != before, "the list of {kind} is unchanged");
+            let mut after = before.clone();
+            // Another gateway may have the new list later, and then there is another notification.
+            while after == before {
+                client.seen.until(kind, |notes| notes.changed.contains(kind)).await?;
+                client.seen.notes().changed.remove(kind);
+                after = listed(client, kind).await?;
+            }
         }
         Ok(())
     })
@@ -254,8 +259,10 @@ async fn subscribes(client: &Connection) -> Result<()> {
     with_subscription(client, filter, async {
         call(client, "zoo_changes_flood", json!({"count": 100})).await?;
         client.seen.until("the notification about the resource", |notes| notes.changed.contains(uri)).await?;
-        let changed = client.seen.notes().changed.clone();
-        ensure!(changed.iter().eq([uri]), "unexpected change notifications: {changed:?}");
+        let mut others = client.seen.notes().changed.clone();
+        // Notifications of an earlier check's lists may arrive only now.
+        others.retain(|what| ![uri, "tools", "prompts"].contains(&what.as_str()));
+        ensure!(others.is_empty(), "unexpected change notifications: {others:?}");
         Ok(())
     })
     .await?;

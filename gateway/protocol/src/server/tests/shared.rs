@@ -459,6 +459,22 @@ async fn subscriptions_count_on_every_replica() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn updates_during_an_outage_reach_other_replicas_afterwards() {
+    let replicas = Replicas::start();
+    let client = replicas.session().await;
+    let [a, b] = &replicas.servers[..] else { unreachable!() };
+    let subscribe = request(1, "resources/subscribe", &json!({ "uri": A }));
+    assert_eq!(client.send(a, &subscribe).await.0, 200);
+    let mut on_b = client.listen(b, None).await;
+    next(&mut on_b).await.unwrap();
+    replicas.store.set_failing(true);
+    replicas.report(0);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    replicas.store.set_failing(false);
+    assert_eq!(next(&mut on_b).await.unwrap().1["params"]["uri"], A);
+}
+
+#[tokio::test(start_paused = true)]
 async fn sessions_survive_an_outage_of_the_store() {
     let replicas = Replicas::start();
     let client = replicas.session().await;

@@ -1,18 +1,20 @@
 //! This gateway as one of the replicas: its copies of sessions, its mail, and its heartbeat.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::caller::Caller;
-use crate::catalog::ListKind;
-use crate::changes::{ChangeListener, MAX_SUBSCRIBED_URI_BYTES, MAX_SUBSCRIPTIONS, ResourceUpdates};
+use crate::catalog::{Catalog, ListKind};
+use crate::changes::{
+    ChangeListener, MAX_SUBSCRIBED_URI_BYTES, MAX_SUBSCRIPTIONS, ResourceUpdates, SharedChange,
+};
 use crate::jsonrpc::{ErrorObject, INVALID_REQUEST, Id};
 use crate::mcp::{InitializeParams, Protocol, QuestionError};
 use crate::names::{Principal, ResourceUri};
@@ -23,9 +25,9 @@ use super::copy::SharedCopy;
 use super::event_writer::EventLogQueue;
 use super::record::{SessionContent, caller_digest, principal_digest};
 use super::{
-    BusySession, JournalPosition, MAX_LOGGED_MESSAGE_BYTES, Mail, MailContent, MailOutcome, MailRecipient,
-    NewSession, ReplicaId, SessionUpdate, SessionUpdateOutcome, SharedSessionStore, SharedStoreError,
-    StreamName, WakeUp,
+    BusySession, JournalPosition, MAX_JOURNAL_ENTRIES, MAX_LOGGED_MESSAGE_BYTES, Mail, MailContent, MailOutcome,
+    MailRecipient, NewSession, ReplicaId, SessionUpdate, SessionUpdateOutcome, SharedSessionStore,
+    SharedStoreError, StreamName, WakeUp,
 };
 
 /// The interval between heartbeats, well below [`REPLICA_LEASE`](super::REPLICA_LEASE).
@@ -126,6 +128,7 @@ impl SharedSessions {
             tokio::spawn(heartbeats(Arc::downgrade(&shared))),
             tokio::spawn(receive_wake_ups(Arc::downgrade(&shared))),
             tokio::spawn(write_journal(Arc::downgrade(&shared), reports)),
+            tokio::spawn(share_lists(Arc::downgrade(&shared), shared.protocol.watch_catalog())),
             tokio::spawn(async move { queue.run(&*store, &replica).await }),
         ];
         let tasks = tasks.into_iter().map(AbortOnDropHandle::new).collect();
@@ -368,8 +371,18 @@ impl SharedSessions {
         let part = self.store.updates_after(position).await?;
         // First, so that a client that is told of these updates counts as told.
         *self.journal.lock().unwrap_or_else(PoisonError::into_inner) = Some(part.position);
-        for (_, uri) in &part.entries {
-            self.updates.deliver(uri);
+        for (_, entry) in &part.entries {
+            match SharedChange::from_entry(entry, self.replica.as_str()) {
+                Some(SharedChange::Resource(uri)) => self.updates.deliver(&uri),
+                Some(SharedChange::PluginLists(plugin)) => self.updates.deliver_lists(plugin),
+                // Clients that were notified here may have got the earlier list there.
+                Some(SharedChange::Lists(kind, digest)) => {
+                    if self.protocol.watch_catalog().borrow().digest(kind) == digest {
+                        self.updates.repeat_lists(kind);
+                    }
+                }
+                None => {}
+            }
         }
         Ok(())
     }
@@ -442,17 +455,53 @@ async fn receive_wake_ups(shared: Weak<SharedSessions>) {
     }
 }
 
-async fn write_journal(shared: Weak<SharedSessions>, mut reports: mpsc::UnboundedReceiver<ResourceUri>) {
+/// Writes changes to the journal. While the store isn't available, they reach clients of this replica at once, and those of
+/// others afterwards.
+async fn write_journal(shared: Weak<SharedSessions>, mut reports: mpsc::UnboundedReceiver<SharedChange>) {
     let mut batch = Vec::new();
-    while reports.recv_many(&mut batch, MAX_UPDATE_BATCH).await > 0 {
-        batch.sort_unstable();
-        batch.dedup();
-        let Some(shared) = shared.upgrade() else { return };
-        if let Err(error) = shared.store.report_updates(&batch).await {
-            tracing::debug!(%error, "resource updates reach only the clients of this replica");
-            batch.iter().for_each(|uri| shared.updates.deliver(uri));
+    let mut unwritten = BTreeSet::new();
+    let mut has_failed = false;
+    loop {
+        if has_failed {
+            sleep(RECONNECT_DELAY).await;
         }
-        batch.clear();
+        if unwritten.is_empty() && reports.recv_many(&mut batch, MAX_UPDATE_BATCH).await == 0 {
+            return;
+        }
+        let Some(shared) = shared.upgrade() else { return };
+        batch.extend(std::iter::from_fn(|| reports.try_recv().ok()).take(MAX_UPDATE_BATCH));
+        let replica = shared.replica.as_str();
+        let new: Vec<ResourceUri> = batch.drain(..).filter_map(|change| change.to_entry(replica)).collect();
+        for entry in &new {
+            if unwritten.len() < MAX_JOURNAL_ENTRIES {
+                unwritten.insert(entry.clone());
+            }
+        }
+        let next: Vec<ResourceUri> = unwritten.iter().take(MAX_UPDATE_BATCH).cloned().collect();
+        let written = shared.store.report_updates(&next).await;
+        has_failed = written.is_err();
+        match written {
+            Ok(()) => next.iter().for_each(|entry| {
+                unwritten.remove(entry);
+            }),
+            Err(error) => {
+                tracing::debug!(%error, "changes reach clients of other replicas later");
+                new.iter().for_each(|uri| shared.updates.deliver(uri));
+            }
+        }
+    }
+}
+
+/// Tells other replicas whenever this one serves other lists.
+async fn share_lists(shared: Weak<SharedSessions>, mut catalog: watch::Receiver<Arc<Catalog>>) {
+    let mut known = Arc::clone(&catalog.borrow_and_update());
+    while catalog.changed().await.is_ok() {
+        let now = Arc::clone(&catalog.borrow_and_update());
+        let Some(shared) = shared.upgrade() else { return };
+        for kind in ListKind::ALL.into_iter().filter(|kind| known.digest(*kind) != now.digest(*kind)) {
+            shared.updates.share(SharedChange::Lists(kind, now.digest(kind)));
+        }
+        known = now;
     }
 }
 

@@ -1,0 +1,66 @@
+//! Three gateways with a shared store behind HAProxy in round-robin, with the configuration of docs/scaling.md: every
+//! request can reach another gateway than the one before.
+
+/// Killed and stopped gateways and stores.
+mod chaos;
+/// A client that survives these.
+mod client;
+/// Many questions, and many replaced plugins.
+mod storm;
+
+use std::net::{SocketAddr, TcpListener};
+
+use moongate_tests::{Http, StoreServer, Workspace, fixed_address, wait_until};
+
+/// The number of gateways.
+const GATEWAYS: usize = 3;
+
+/// The gateways, the store, and the load balancer.
+struct Replicas {
+    store: StoreServer,
+    workspaces: Vec<Workspace>,
+    gateways: Vec<Http>,
+    balancer: Http,
+}
+
+impl Replicas {
+    /// Starts gateways with these plugins. The store keeps everything that it has acknowledged. `None` if a program isn't
+    /// installed.
+    fn start(plugins: &str) -> Option<Self> {
+        let store = StoreServer::start(&["--appendonly", "yes", "--appendfsync", "always"])?;
+        let addresses = [(); GATEWAYS].map(|()| fixed_address());
+        let workspace = |address: &SocketAddr| {
+            let workspace = Workspace::new(&format!(
+                "[gateway]\nsealing_key = {{ file = \"sealing-key\" }}\n[store]\nurl = \"{}\"\n\
+                 [http]\nlisten = \"{address}\"\nhealth = true\ntrusted_proxies = [\"127.0.0.1\"]\n\
+                 allowed_hosts = [\"gateway.example.com\"]\nkeep_alive = \"1s\"\n{plugins}",
+                store.url()
+            ));
+            workspace.write("sealing-key", "0123456789abcdef0123456789abcdef");
+            workspace
+        };
+        let workspaces: Vec<Workspace> = addresses.iter().map(workspace).collect();
+        let balancer = Http::balancing(&addresses, &workspaces[0])?;
+        let gateways = workspaces.iter().map(Http::start).collect();
+        let replicas = Self { store, workspaces, gateways, balancer };
+        replicas.wait_until_balanced();
+        Some(replicas)
+    }
+
+    /// Starts a gateway again that was killed.
+    fn restart(&mut self, gateway: usize) {
+        let address = self.gateways[gateway].address();
+        wait_until("the port is free", || TcpListener::bind(address).is_ok());
+        self.gateways[gateway] = Http::start(&self.workspaces[gateway]);
+    }
+
+    /// Waits until the load balancer sends requests to all gateways.
+    fn wait_until_balanced(&self) {
+        for gateway in &self.gateways {
+            wait_until("every gateway serves", || gateway.send("GET", "/readyz", &[], b"").status == 200);
+        }
+        wait_until("the load balancer has a gateway", || {
+            self.balancer.send("GET", "/readyz", &[], b"").status == 200
+        });
+    }
+}

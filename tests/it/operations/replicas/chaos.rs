@@ -1,0 +1,337 @@
+//! Gateways and the store are killed and stopped while clients of both eras call, ask, listen and write state.
+//!
+//! No event is lost or doubled, no acknowledged write is lost, no counter goes back, and each session continues. A call
+//! whose gateway is lost ends with an error, or its client can't know whether it was made.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use moongate_tests::{ClientProgress, Http, scaled_rounds, send_signal, text, wait_until};
+use serde_json::{Value, json};
+
+use super::client::{CallEnd, Session, call_stateless};
+use super::{GATEWAYS, Replicas};
+
+const PLUGINS: &str = "[plugins.zoo]\nsource = \"@zoo@\"\nallow.client = [\"elicitation\"]\n\
+                       [plugins.stateful]\nsource = \"@stateful@\"\nallow.state = true\n\
+                       [plugins.everything]\nsource = \"@everything@\"\n";
+
+/// The number of times that each disturbance is repeated.
+const ROUNDS: u32 = 1;
+
+/// The rounds of each client that must succeed after each disturbance.
+const ROUNDS_AFTER_DISTURBANCE: u32 = 2;
+
+/// Each client succeeds again within this time. A lost call takes about 20 seconds, and the machine can be busy.
+const MAX_RECOVERY: Duration = Duration::from_secs(90);
+
+/// The number of seconds without a notification after which a client changes the resource again. A gateway that was
+/// stopped can answer a request whose client is gone, and then the notification is lost.
+const LISTEN_PATIENCE: u32 = 15;
+
+/// The words of errors that a client may repeat the call after.
+const TEMPORARY: [&str; 3] = ["\"retry\":true", "shared store", "try again"];
+
+/// The values that clients wrote and know to be written.
+#[derive(Debug, Default)]
+struct Acknowledged {
+    /// The sums that the shared counter has returned.
+    sums: BTreeSet<u64>,
+    /// Additions that might have been made.
+    unknown: u64,
+}
+
+/// A client, and the number of rounds in which it succeeded.
+struct ChaosClient<'a> {
+    number: usize,
+    rounds: u32,
+    address: SocketAddr,
+    progress: &'a ClientProgress,
+    acknowledged: &'a Mutex<Acknowledged>,
+}
+
+/// The kinds of clients, with their names.
+const CLIENTS: [(&str, fn(ChaosClient<'_>)); 7] = [
+    ("add", |client| client.add()),
+    ("add at the same time", |client| client.add()),
+    ("write", |client| client.write()),
+    ("ask without a session", |client| client.ask_stateless()),
+    ("ask in a session", |client| client.ask_in_session()),
+    ("report progress", |client| client.report_progress()),
+    ("listen", |client| client.listen()),
+];
+
+impl ChaosClient<'_> {
+    fn succeed(&mut self) {
+        self.rounds += 1;
+        self.progress.record(self.number, self.rounds);
+    }
+
+    /// Calls a tool without a session; `None` if it failed for a moment or its outcome is unknown.
+    fn call(&self, tool: &str, arguments: Value, more: &Value) -> Option<Value> {
+        let mut params = json!({ "name": tool, "arguments": arguments });
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let response = call_stateless(self.address, params)?;
+        is_success(&response).then_some(response)
+    }
+
+    /// Increments a counter that several clients share.
+    fn add(mut self) {
+        let mut newest = 0;
+        while !self.progress.should_stop() {
+            let added = self.call("stateful_add", json!({ "key": "sum" }), &json!({}));
+            let mut acknowledged = self.acknowledged.lock().unwrap();
+            match added {
+                Some(response) => {
+                    let sum: u64 = text(&response).parse().unwrap();
+                    assert!(sum > newest, "the counter went back from {newest} to {sum}");
+                    assert!(acknowledged.sums.insert(sum), "the sum {sum} was returned twice");
+                    newest = sum;
+                    drop(acknowledged);
+                    self.succeed();
+                }
+                None => acknowledged.unknown += 1,
+            }
+        }
+    }
+
+    /// Writes ever higher numbers, and reads them at another gateway.
+    fn write(mut self) {
+        // A write whose outcome is unknown can take effect late, once its gateway continues.
+        let mut late = BTreeSet::new();
+        let mut possible = BTreeSet::from([0]);
+        let mut written = 0;
+        while !self.progress.should_stop() {
+            written += 1;
+            let value = json!({ "key": "number", "value": written.to_string() });
+            let is_written = self.call("stateful_set", value, &json!({})).is_some();
+            if is_written {
+                possible = late.clone();
+            } else {
+                late.insert(written);
+            }
+            possible.insert(written);
+            let Some(response) = self.call("stateful_get", json!({ "key": "number" }), &json!({})) else {
+                continue;
+            };
+            let found = text(&response).parse().unwrap_or(0);
+            assert!(possible.contains(&found), "{found} instead of {possible:?}");
+            if is_written {
+                self.succeed();
+            }
+        }
+    }
+
+    /// Answers a question of 2026-07-28, which is asked at one gateway and answered at another.
+    fn ask_stateless(mut self) {
+        while !self.progress.should_stop() {
+            let Some(asked) = self.call("zoo_ask_name", json!({}), &json!({})) else { continue };
+            let answers = json!({ "name": accepted() });
+            let retry = json!({ "requestState": asked["result"]["requestState"], "inputResponses": answers });
+            if let Some(response) = self.call("zoo_ask_name", json!({}), &retry) {
+                assert_eq!(text(&response), "Hello, Ann!");
+                self.succeed();
+            }
+        }
+    }
+
+    /// Answers questions within a session.
+    fn ask_in_session(mut self) {
+        let mut session = Session::open(self.address);
+        while !self.progress.should_stop() {
+            let params = json!({ "name": "zoo_ask_name", "arguments": {} });
+            let end = session.request("tools/call", params, |session, message| {
+                if message["method"] == "elicitation/create" {
+                    session.answer(message, &accepted());
+                }
+            });
+            match end {
+                CallEnd::Response(response) if is_success(&response) => {
+                    assert_eq!(text(&response), "Hello, Ann!");
+                    self.succeed();
+                }
+                CallEnd::Response(_) | CallEnd::Unknown => {}
+                CallEnd::SessionEnded => panic!("the store keeps sessions"),
+            }
+        }
+    }
+
+    /// Calls a tool that reports its progress, and checks that each report arrives once and in order.
+    fn report_progress(mut self) {
+        let mut session = Session::open(self.address);
+        while !self.progress.should_stop() {
+            let mut reports = Vec::new();
+            let params = json!({ "name": "everything_test_tool_with_progress", "arguments": {} });
+            let end = session.request("tools/call", params, |_, message| {
+                assert_eq!(message["method"], "notifications/progress", "{message}");
+                reports.push(message["params"]["progress"].as_f64().unwrap());
+            });
+            let expected = [0.0, 50.0, 100.0];
+            match end {
+                CallEnd::Response(response) if is_success(&response) => {
+                    assert_eq!(reports, expected, "{response}");
+                    self.succeed();
+                }
+                CallEnd::Response(_) | CallEnd::Unknown => {
+                    assert!(expected.starts_with(&reports), "{reports:?}")
+                }
+                CallEnd::SessionEnded => panic!("the store keeps sessions"),
+            }
+        }
+    }
+
+    /// Is notified of a resource, and reports its next change then.
+    fn listen(mut self) {
+        let mut session = Session::open(self.address);
+        while !matches!(
+            session.request("resources/subscribe", json!({ "uri": "zoo://text" }), |_, _| {}),
+            CallEnd::Response(response) if is_success(&response)
+        ) {}
+        let mut last = None;
+        while !self.progress.should_stop() {
+            // A change that might not have been reported is reported again.
+            let changed = self.call("zoo_changes_flood", json!({ "count": 1 }), &json!({}));
+            if changed.is_none() {
+                continue;
+            }
+            let mut is_notified = false;
+            let mut patience = LISTEN_PATIENCE;
+            while !is_notified && patience > 0 && !self.progress.should_stop() {
+                let exists = session.listen(&mut last, |message| {
+                    patience -= u32::from(message.is_none() && patience > 0);
+                    is_notified |=
+                        message.is_some_and(|it| it["method"] == "notifications/resources/updated");
+                    !is_notified && patience > 0 && !self.progress.should_stop()
+                });
+                assert!(exists, "the store keeps sessions");
+            }
+            if is_notified {
+                self.succeed();
+            }
+        }
+    }
+}
+
+fn accepted() -> Value {
+    json!({ "action": "accept", "content": { "name": "Ann" } })
+}
+
+/// Did the call succeed? If not, its error must be one that the client may repeat it after.
+fn is_success(response: &Value) -> bool {
+    let is_success = response.get("result").is_some_and(|result| result["isError"] != true);
+    let text = response.to_string();
+    assert!(is_success || TEMPORARY.iter().any(|words| text.contains(words)), "{response}");
+    is_success
+}
+
+#[test]
+fn no_event_or_acknowledged_write_is_lost() {
+    let Some(mut replicas) = Replicas::start(PLUGINS) else { return };
+    let address = replicas.balancer.address();
+    let progress = ClientProgress::new(CLIENTS.len());
+    let acknowledged = Mutex::default();
+    thread::scope(|scope| {
+        let _guard = progress.failure_guard();
+        for (number, (_, client)) in CLIENTS.into_iter().enumerate() {
+            let (progress, acknowledged) = (&progress, &acknowledged);
+            scope.spawn(move || {
+                let _guard = progress.failure_guard();
+                client(ChaosClient { number, rounds: 0, address, progress, acknowledged });
+            });
+        }
+        wait_until_all_continue(&progress);
+        for round in 0..scaled_rounds(ROUNDS) as usize {
+            for (number, disturbance) in DISTURBANCES.into_iter().enumerate() {
+                disturbance(&mut replicas, (round + number) % GATEWAYS, &progress);
+                wait_until_all_continue(&progress);
+            }
+        }
+        progress.finish();
+    });
+    let Acknowledged { sums, unknown } = acknowledged.into_inner().unwrap();
+    let sum =
+        |http: &Http| text(&http.call("stateful_add", json!({ "key": "sum", "count": 0 }))).parse().unwrap();
+    let found: u64 = sum(&replicas.balancer);
+    let most = sums.len() as u64 + unknown;
+    assert!(sums.last() <= Some(&found) && (sums.len() as u64..=most).contains(&found), "{found}: {unknown}");
+    for gateway in &replicas.gateways {
+        assert!(!gateway.log().contains("panicked"), "{}", gateway.log());
+    }
+}
+
+/// Waits until each client has succeeded a few more times.
+fn wait_until_all_continue(progress: &ClientProgress) {
+    let rounds = |client: usize| progress.newest_seen(&[client]);
+    let goals: Vec<u32> =
+        (0..CLIENTS.len()).map(|client| rounds(client) + ROUNDS_AFTER_DISTURBANCE).collect();
+    let started = Instant::now();
+    loop {
+        let late = CLIENTS.iter().zip(&goals).enumerate();
+        let late = late.filter(|(client, (_, goal))| rounds(*client) < **goal);
+        let names: Vec<&str> = late.map(|(_, ((name, _), _))| *name).collect();
+        if names.is_empty() {
+            return;
+        }
+        assert!(started.elapsed() < MAX_RECOVERY, "these clients don't continue: {names:?}");
+        progress.wait_for_responses(1);
+    }
+}
+
+/// What happens to the gateways and to the store; `gateway` is one of them.
+const DISTURBANCES: [fn(&mut Replicas, usize, &ClientProgress); 6] = [
+    |replicas, gateway, progress| {
+        send_signal(replicas.gateways[gateway].pid(), "KILL");
+        progress.wait_for_responses(20);
+        replicas.restart(gateway);
+    },
+    |replicas, gateway, progress| {
+        send_signal(replicas.gateways[gateway].pid(), "STOP");
+        progress.wait_for_responses(20);
+        send_signal(replicas.gateways[gateway].pid(), "CONT");
+    },
+    |replicas, _, _| {
+        replicas.store.kill();
+        replicas.store.restart();
+    },
+    |replicas, gateway, _| {
+        send_signal(replicas.store.pid(), "STOP");
+        let gateway = &replicas.gateways[gateway];
+        wait_until("a gateway notices that the store doesn't respond", || {
+            !is_success(&gateway.call("stateful_get", json!({ "key": "number" })))
+        });
+        send_signal(replicas.store.pid(), "CONT");
+    },
+    |replicas, gateway, _| {
+        replicas.store.kill();
+        send_signal(replicas.gateways[gateway].pid(), "KILL");
+        replicas.restart(gateway);
+        replicas.store.restart();
+    },
+    |replicas, gateway, _| lose_while_stopped(replicas, gateway),
+];
+
+/// Stops a gateway for so long that the others consider its calls lost.
+fn lose_while_stopped(replicas: &Replicas, gateway: usize) {
+    let stopped = &replicas.gateways[gateway];
+    loop {
+        let mut session = Session::open(stopped.address());
+        let params = json!({ "name": "zoo_ask_name", "arguments": {} });
+        let end = session.request("tools/call", params, |session, _| {
+            session.move_to(replicas.balancer.address());
+            send_signal(stopped.pid(), "STOP");
+        });
+        send_signal(stopped.pid(), "CONT");
+        match end {
+            CallEnd::Response(response) => {
+                assert_eq!(response["error"]["data"]["reason"], "replica_lost", "{response}");
+                return;
+            }
+            // It was stopped before the question was stored.
+            CallEnd::Unknown => {}
+            CallEnd::SessionEnded => panic!("the store keeps sessions"),
+        }
+    }
+}
