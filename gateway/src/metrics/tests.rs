@@ -147,7 +147,8 @@ fn request(metrics: &Metrics, method: Option<Method>, tool: Option<&str>, error:
         method: method.map(Method::as_str),
         tool: tool.as_ref(),
         revision: Some(Revision::LATEST_HANDSHAKE.as_str()),
-        transport: NetworkTransport::Tcp,
+        transport: NetworkTransport::Http,
+        traced: None,
         error,
         took: Duration::from_millis(3),
     });
