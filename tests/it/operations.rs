@@ -35,5 +35,6 @@ mod status;
 mod status_page;
 #[cfg(unix)]
 mod systemd;
+mod telemetry;
 #[cfg(unix)]
 mod trace;
