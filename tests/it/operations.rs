@@ -10,6 +10,7 @@ mod audit;
 mod cached_lists;
 #[cfg(unix)]
 mod containers;
+mod contrib;
 #[cfg(unix)]
 mod loading;
 mod log_format;
