@@ -234,7 +234,7 @@ fn standard_variables_turn_the_export_on() {
     assert_eq!(spans[0].resource["service.name"], "front-door");
     assert_eq!(spans[0].resource["deployment.environment.name"], "test");
     assert!(collector.heads()[0].contains("x-tenant: acme"), "{:?}", collector.heads());
-    assert!(http.log().contains(&collector.url()), "the banner names the collector");
+    http.wait_for_log(&format!("\"telemetry\":\"{}\"", collector.url()));
     drop(http);
 
     let mut disabled = command(&workspace);
