@@ -167,7 +167,8 @@ fn counting(dispatcher: &Dispatcher) -> Result<f64> {
         method: Some(Method::CallTool.as_str()),
         tool: name,
         revision: Some(Revision::LATEST_HANDSHAKE.as_str()),
-        transport: NetworkTransport::Tcp,
+        transport: NetworkTransport::Http,
+        traced: None,
         error: None,
         took,
     };

@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use moongate_config::{Config, Diagnostic, LoadedConfig, WiderGrantsPolicy, protected_paths};
 use moongate_model::shared_store::SharedOnce;
-use moongate_protocol::dispatch::{Observer, StartupWait};
+use moongate_model::trace_context::OutgoingRequestObserver;
+use moongate_otlp::{OtlpExporter, OtlpStartError};
+use moongate_protocol::dispatch::StartupWait;
 use moongate_protocol::mcp::{CacheScope, Identity, ProtocolOptions, RandomnessError, SealingKey};
 use moongate_protocol::server::{Server, ServerOptions, SharedServing};
 use moongate_protocol::session::shared::ReplicaId;
@@ -20,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::admin::{self, AdminError};
-use crate::audit::{AuditStartError, Auditor, ObserverSet};
+use crate::audit::{AuditStartError, Auditor};
 use crate::call_history::CallHistory;
 use crate::metrics::Metrics;
 use crate::shared_sessions::StoredSessions;
@@ -78,6 +80,9 @@ pub enum AppStartError {
     /// The trace file can't be used.
     #[error(transparent)]
     Trace(#[from] TraceError),
+    /// Traces and metrics can't be exported.
+    #[error(transparent)]
+    Otlp(#[from] OtlpStartError),
     /// The address can't be bound.
     #[error(transparent)]
     Bind(#[from] BindError),
@@ -119,6 +124,7 @@ impl AppStartError {
         match self {
             Self::Audit(error) => Some(error.hint().to_owned()),
             Self::Trace(error) => Some(error.hint()),
+            Self::Otlp(_) => Some("check `[telemetry]` and the variables that start with `OTEL_`".to_owned()),
             Self::Bind(error) => Some(error.hint()),
             Self::UnixSocket(error) => Some(error.hint()),
             Self::Admin(error) => Some(error.hint()),
@@ -148,6 +154,7 @@ pub struct App {
     transports: TransportTasks,
     trace: Option<Trace>,
     audit: Option<Arc<Auditor>>,
+    otlp: Option<Arc<OtlpExporter>>,
     /// Reloads on signals.
     reloading: Option<AbortOnDropHandle<()>>,
     _restore: Option<Restore>,
@@ -189,6 +196,10 @@ impl App {
             Some(audit) => plugins.observer(Arc::<Auditor>::clone(audit)),
             None => plugins,
         };
+        let otlp = OtlpExporter::start(config.telemetry.as_ref(), config.ca_file.as_deref())?;
+        let traced =
+            otlp.as_ref().map(|otlp| Arc::<OtlpExporter>::clone(otlp) as Arc<dyn OutgoingRequestObserver>);
+        let plugins = plugins.outgoing_requests(traced);
         let mut started = config.clone();
         started.wider_grants.get_or_insert(default_wider_grants);
         let supervisor = Arc::new(
@@ -196,7 +207,13 @@ impl App {
         );
         let metrics = Metrics::new(supervisor.catalog(), supervisor.tokens());
         let history = admin.as_ref().map(|_| CallHistory::new(supervisor.catalog()));
-        let server = server(config, &supervisor, &metrics, history.as_ref(), audit.as_ref())?;
+        let observers = CallObservers {
+            metrics: &metrics,
+            history: history.as_ref(),
+            audit: audit.as_ref(),
+            otlp: otlp.as_ref(),
+        };
+        let server = server(config, &supervisor, observers)?;
         let ending = TransportShutdown::default();
         let draining = CancellationToken::new();
         let context = TransportContext {
@@ -217,9 +234,8 @@ impl App {
             context.serve_stdio(input, output)
         });
         if let (Some(admin), Some(history)) = (&admin, &history) {
-            let observers = CallObservers { metrics: &metrics, history, audit: audit.as_ref() };
             let is_open = address.is_some() && !config.http.requires_authentication();
-            admin.open(&supervisor, &server, observers, is_open, &draining);
+            admin.open(&supervisor, &server, history, observers, is_open, &draining);
         }
         Ok(Self {
             supervisor,
@@ -232,6 +248,7 @@ impl App {
             transports: TransportTasks::new(http, stdio, socket),
             trace,
             audit,
+            otlp,
             reloading: None,
             _restore: restore,
         })
@@ -261,6 +278,12 @@ impl App {
     #[must_use]
     pub fn admin_address(&self) -> Option<SocketAddr> {
         self.admin.as_ref().map(AdminListener::address)
+    }
+
+    /// The collector that traces and metrics are exported to.
+    #[must_use]
+    pub fn collector(&self) -> Option<&str> {
+        self.otlp.as_deref().map(OtlpExporter::collector)
     }
 
     /// Loads and reloads the plugins.
@@ -379,9 +402,7 @@ fn check_admin(loaded: LoadedConfig, address: SocketAddr) -> LoadedConfig {
 fn server(
     config: &Config,
     supervisor: &Supervisor,
-    metrics: &Arc<Metrics>,
-    history: Option<&Arc<CallHistory>>,
-    audit: Option<&Arc<Auditor>>,
+    observers: CallObservers<'_>,
 ) -> Result<Arc<Server>, RandomnessError> {
     let http = &config.http;
     let options = ServerOptions {
@@ -418,12 +439,7 @@ fn server(
     let max_wait = (!config.require_all).then_some(config.startup_wait);
     let startup_wait = StartupWait::new(supervisor.startup_stages().clone(), max_wait);
     let dispatcher = supervisor.dispatcher().with_startup_wait(startup_wait);
-    let audit = audit.map(|audit| Arc::<Auditor>::clone(audit) as Arc<dyn Observer>);
-    let history = history.map(|history| Arc::<CallHistory>::clone(history) as Arc<dyn Observer>);
-    let metrics = Arc::<Metrics>::clone(metrics) as Arc<dyn Observer>;
-    let observers: Vec<_> = audit.into_iter().chain([metrics]).chain(history).collect();
-    let observer = ObserverSet::new(observers);
-    Ok(Server::new(dispatcher.with_observer(observer), options))
+    Ok(Server::new(dispatcher.with_observer(observers.all()), options))
 }
 
 impl Drop for App {

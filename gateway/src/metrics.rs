@@ -273,7 +273,7 @@ impl Observer for Metrics {
     }
 
     fn request_ended(&self, request: &RequestEnd<'_>) {
-        let &RequestEnd { method, tool, revision, transport, error, took } = request;
+        let &RequestEnd { method, tool, revision, transport, error, took, traced: _ } = request;
         let labels = RequestLabels {
             mcp_method_name: method.unwrap_or("_OTHER"),
             gen_ai_tool_name: tool.cloned().map(NameLabel),

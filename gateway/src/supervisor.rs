@@ -17,6 +17,7 @@ use moongate_config::{
 };
 use moongate_model::names::PluginId;
 use moongate_model::state::StateDiagnostic;
+use moongate_model::trace_context::OutgoingRequestObserver;
 use moongate_protocol::catalog::Catalog;
 use moongate_protocol::changes::ResourceUpdates;
 use moongate_protocol::dispatch::{Dispatcher, StartupStages};
@@ -111,6 +112,7 @@ pub struct SupervisorOptions {
     admin: AdminCredentials,
     config_hook: Option<ConfigHook>,
     observer: Arc<dyn SupervisorObserver>,
+    outgoing_requests: Option<Arc<dyn OutgoingRequestObserver>>,
 }
 
 impl Default for SupervisorOptions {
@@ -153,6 +155,7 @@ impl SupervisorOptions {
             admin: AdminCredentials::default(),
             config_hook: None,
             observer: Arc::new(IgnoreChanges),
+            outgoing_requests: None,
         }
     }
 
@@ -199,6 +202,12 @@ impl SupervisorOptions {
     #[must_use]
     pub fn observer(self, observer: Arc<dyn SupervisorObserver>) -> Self {
         Self { observer, ..self }
+    }
+
+    /// Reports plugins' requests to other servers to `observer`.
+    #[must_use]
+    pub fn outgoing_requests(self, observer: Option<Arc<dyn OutgoingRequestObserver>>) -> Self {
+        Self { outgoing_requests: observer, ..self }
     }
 
     /// Watches files through another system.
@@ -263,6 +272,7 @@ impl Supervisor {
             admin,
             config_hook,
             observer,
+            outgoing_requests,
         } = options;
         let inbox: Arc<ChangeInbox> = Arc::default();
         let shared_store = match (&config.store, purpose) {
@@ -274,7 +284,12 @@ impl Supervisor {
             None => find_state(&config, purpose).await,
         };
         let serves_while_loading = watched.is_some();
-        let host = start_host(&config, state, own_addresses, serves_while_loading, &inbox)?;
+        let outgoing_http = OutgoingOptions {
+            own_listeners: own_addresses,
+            ca_file: config.ca_file.clone(),
+            observer: outgoing_requests,
+        };
+        let host = start_host(&config, state, outgoing_http, serves_while_loading, &inbox)?;
         let host = Arc::new(host);
         let (catalog, _) = sync::watch::channel(Arc::new(Catalog::empty()));
         let (token_sender, tokens) = sync::watch::channel(config.http.tokens.clone());
@@ -522,14 +537,15 @@ fn spawn_watch(server: WatchServer, system: Arc<dyn System>, since: SystemTime) 
 fn start_host(
     config: &Config,
     state: StateLocation,
-    own_addresses: Vec<SocketAddr>,
+    outgoing_http: OutgoingOptions,
     uses_cached_descriptions: bool,
     inbox: &Arc<ChangeInbox>,
 ) -> Result<WasmHost, HostError> {
     // Another process can listen at the configured addresses, for example `serve` next to `serve --stdio`.
     let configured = [Some(config.http.listen), config.admin.as_ref().map(|admin| admin.listen)];
     let configured = configured.into_iter().flatten().filter(|address| address.port() != 0);
-    let own = own_addresses.into_iter().chain(configured).collect();
+    let mut outgoing_http = outgoing_http;
+    outgoing_http.own_listeners.extend(configured);
     WasmHost::new(HostOptions {
         cache_dir: config.cache.clone(),
         state,
@@ -537,7 +553,7 @@ fn start_host(
         guest_memory: MemoryShares::of(config).guests,
         uses_cached_descriptions,
         change_inbox: Some(Arc::clone(inbox)),
-        outgoing_http: OutgoingOptions { own_listeners: own, ca_file: config.ca_file.clone() },
+        outgoing_http,
     })
 }
 

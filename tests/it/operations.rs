@@ -10,6 +10,7 @@ mod audit;
 mod cached_lists;
 #[cfg(unix)]
 mod containers;
+mod contrib;
 #[cfg(unix)]
 mod live_view;
 #[cfg(unix)]
@@ -39,5 +40,6 @@ mod status;
 mod status_page;
 #[cfg(unix)]
 mod systemd;
+mod telemetry;
 #[cfg(unix)]
 mod trace;

@@ -1,9 +1,9 @@
 //! `interop`: tests with programs that share no code with the gateway.
 //!
 //! Real MCP clients, installed from committed lockfiles, use everything that they support through the built gateway, over
-//! each transport and in each revision. A browser uses the status page. Official servers answer the same calls as our
-//! plugins, and the official conformance suite runs against the gateway. The clients and the conformance suite also run
-//! against three gateways behind a load balancer. A suite whose language isn't installed is
+//! each transport and in each revision. A browser uses the status page, and a collector receives traces. Official servers
+//! answer the same calls as our plugins, and the official conformance suite runs against the gateway. The clients and the
+//! conformance suite also run against three gateways behind a load balancer. A suite whose language isn't installed is
 //! skipped with a warning; with `CI=true` it fails.
 
 use std::fs;
@@ -24,6 +24,7 @@ mod conformance;
 mod inspector;
 mod oauth;
 mod official;
+mod otel;
 mod page;
 mod python;
 mod replicas;
@@ -39,13 +40,14 @@ use tls::TlsGateway;
 type Suite = (&'static str, fn(&Project, &mut ClientTable) -> Result<SuiteOutcome>);
 
 /// All suites.
-const SUITES: [Suite; 9] = [
+const SUITES: [Suite; 10] = [
     ("typescript", typescript::run),
     ("python", python::run),
     ("rust", rust::run),
     ("inspector", inspector::run),
     ("oauth", oauth::run),
     ("browser", |project, _| browser::run(project)),
+    ("otel", |project, _| otel::run(project)),
     ("official", |project, _| official::run(project)),
     ("conformance", |project, _| conformance::run(project)),
     ("replicas", |project, _| replicas::run(project)),
@@ -177,6 +179,22 @@ fn run_script(project: &Project, run: ProcessRun, table: &mut ClientTable) -> Re
         tally.add(Tally::FAIL);
     }
     Ok(tally)
+}
+
+/// Runs a script that prints a line for each check, and counts them.
+fn count_lines(run: ProcessRun) -> Result<SuiteOutcome> {
+    let mut tally = Tally::default();
+    let is_success = run.for_each_line(SUITE_TIMEOUT, |line| {
+        tally.add(match line.split(' ').next() {
+            Some("ok") => Tally::PASS,
+            Some("FAILED") => Tally::FAIL,
+            Some(_) | None => Tally::default(),
+        });
+    })?;
+    if !is_success && tally.failed == 0 {
+        tally.add(Tally::FAIL);
+    }
+    Ok(SuiteOutcome::Checked(tally))
 }
 
 /// Prints the log of a gateway if a check failed.

@@ -16,6 +16,7 @@ mod fuzz;
 mod http;
 mod networks;
 
+pub(crate) use credentials::read_headers;
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::fuzz_grant;
 

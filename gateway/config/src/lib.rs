@@ -49,9 +49,9 @@ pub use model::{
     ItemFilter, LimitKey, Limits, MatchBoundary, NeedMatch, OciReference, PlainHttpHosts, PluginConfig,
     ReloadPolicy, RemoteSource, RequestTarget, Requested, ReservedHeader, Secret, Severity, SignatureKey,
     SignatureKeyContent, SignatureRule, SignerId, SourceField, SourceProblem, SourceReference,
-    SourceReferenceError, StateGrant, StateScope, WebOrigin, dir_grant_entry, grant_line, is_localhost_name,
-    is_loopback_host, is_public_address, is_same_header, parse_host, parse_host_and_port, parse_sha256,
-    parse_web_address, reached_addresses, readable_dir_entry, toml_string,
+    SourceReferenceError, StateGrant, StateScope, TraceContextGrant, WebOrigin, dir_grant_entry, grant_line,
+    is_localhost_name, is_loopback_host, is_public_address, is_same_header, parse_host, parse_host_and_port,
+    parse_sha256, parse_web_address, reached_addresses, readable_dir_entry, toml_string,
 };
 pub use read::{EntryKind, Environment, ProcessEnvironment, nearest_path};
 pub use report::{ConfigSource, RenderStyle, render_diagnostics, resolved_config};
@@ -67,6 +67,7 @@ pub use sections::oauth::{
 };
 pub use sections::sources::{COMPONENT_DIRECTORY, SourcesConfig, component_file_name};
 pub use sections::store::{RatesWhenDown, StoreAddress, StoreConfig, StoreEncryption};
+pub use sections::telemetry::{TelemetryConfig, TelemetrySignal};
 pub use sections::unix_socket::{UnixSocketConfig, UnixSocketLimits};
 pub use spec::json_schema as schema;
 pub use spec::{keys, reference};
@@ -87,6 +88,8 @@ pub struct Config {
     pub store: Option<StoreConfig>,
     /// The audit log. `None` means that it is off.
     pub audit: Option<AuditConfig>,
+    /// The export of traces and metrics. `None` means that the file doesn't turn it on.
+    pub telemetry: Option<TelemetryConfig>,
     /// Settings for noticing changed files.
     pub watch: WatchConfig,
     /// The limits of each caller.

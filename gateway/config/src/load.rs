@@ -28,6 +28,7 @@ use super::sections::rates::{read_callers, shared_tool_rates};
 use super::sections::roles::{RoleReferences, read_roles};
 use super::sections::sources::read_sources;
 use super::sections::store::read_store;
+use super::sections::telemetry::read_telemetry;
 use super::sections::unix_socket::read_unix_socket;
 use super::spec::keys::{GATEWAY, ROOT, ValueKind};
 use super::{Config, Secret, protected_paths};
@@ -251,6 +252,7 @@ fn read_sections(reader: &mut ConfigReader<'_>, root: &TomlTable<'_>, file: Path
     Config {
         admin: read_admin(reader, root, &http),
         audit: read_audit(reader, root),
+        telemetry: read_telemetry(reader, root),
         http,
         unix_socket: read_unix_socket(reader, root),
         watch: read_watch(reader, &gateway),
@@ -309,6 +311,12 @@ fn check_disclosed(reader: &mut ConfigReader<'_>, config: &Config) {
             let problem = Diagnostic::error(format!("this would {action} the gateway's own admin token"));
             reader
                 .report(problem.with_span(span.clone()).with_hint("use a different secret for this plugin"));
+        }
+        let mut headers = config.telemetry.iter().flat_map(|telemetry| &telemetry.headers);
+        if headers.any(|(_, value)| discloses(value)) {
+            let message = format!("this would {action} the gateway's own header for the collector");
+            let problem = Diagnostic::error(message).with_span(span.clone());
+            reader.report(problem.with_hint("use a different secret for this plugin"));
         }
         let mut clients = config.http.oauth.client_secrets();
         if let Some((issuer, _)) = clients.find(|(_, secret)| discloses(secret)) {

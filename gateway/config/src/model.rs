@@ -27,6 +27,7 @@ pub use diagnostic::{Diagnostic, Severity};
 pub use grants::{DirGrant, DirMode, Grants, StateGrant, StateScope};
 pub use http_grant::{
     Credential, HostPattern, HttpGrant, HttpOrigin, HttpScheme, InvalidTargetError, RequestTarget,
+    TraceContextGrant,
 };
 pub use limit_key::LimitKey;
 pub use limits::Limits;

@@ -22,6 +22,7 @@ impl Config {
             unix_socket,
             admin,
             audit,
+            telemetry,
             watch: _,
             callers: _,
             wider_grants: _,
@@ -58,6 +59,7 @@ impl Config {
         .to_vec();
         keys.push(("store", *store != new.store));
         keys.push(("audit", *audit != new.audit));
+        keys.push(("telemetry", *telemetry != new.telemetry));
         keys.extend(http.changed_keys(&new.http));
         keys.push(("unix_socket", *unix_socket != new.unix_socket));
         keys.push(("http.tls", TlsConfig::needs_restart(http.tls.as_ref(), new.http.tls.as_ref())));
@@ -82,7 +84,10 @@ impl Config {
         if !is_pending("admin.tls") && !is_pending("admin") {
             kept.admin.clone_from(&new.admin);
         }
-        if ["http.auth.issuers", "gateway.sealing_key", "store", "audit"].into_iter().any(is_pending) {
+        if ["http.auth.issuers", "gateway.sealing_key", "store", "audit", "telemetry"]
+            .into_iter()
+            .any(is_pending)
+        {
             kept.secret_files.clone_from(&self.secret_files);
         }
         let mut problems = protected_paths::check(&kept);
@@ -106,6 +111,11 @@ impl Config {
             let password = self.store.as_ref().and_then(|store| store.password.as_ref());
             if password.is_some_and(|password| is_disclosed_to(password, plugin)) {
                 let message = "this would give the plugin the password of the gateway's store";
+                problems.push(Diagnostic::error(message).with_span(plugin.span.clone()));
+            }
+            let mut headers = self.telemetry.iter().flat_map(|telemetry| &telemetry.headers);
+            if headers.any(|(_, value)| is_disclosed_to(value, plugin)) {
+                let message = "this would give the plugin the gateway's header for the collector";
                 problems.push(Diagnostic::error(message).with_span(plugin.span.clone()));
             }
             let audit_key = self.audit.as_ref().and_then(|audit| audit.key.as_ref());

@@ -14,4 +14,5 @@ pub(crate) mod roles;
 pub(crate) mod settings;
 pub(crate) mod sources;
 pub(crate) mod store;
+pub(crate) mod telemetry;
 pub(crate) mod unix_socket;

@@ -12,5 +12,6 @@ mod role_keys;
 pub mod reference;
 mod source_keys;
 mod store_keys;
+mod telemetry_keys;
 mod tls_keys;
 mod unix_socket_keys;

@@ -1,6 +1,6 @@
 //! Tests of loading configuration files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -91,10 +91,25 @@ fn reads_every_key() {
         key_files,
         secrets,
         store,
+        telemetry,
         digest: _,
         source_text: _,
     } = config;
     assert_eq!(store, None);
+    let headers =
+        vec![("authorization".to_owned(), Secret::new("Bearer fedcba9876543210fedcba9876543210".to_owned()))];
+    let traces = BTreeSet::from([TelemetrySignal::Traces]);
+    assert_eq!(
+        telemetry,
+        Some(TelemetryConfig {
+            otlp: Some("http://127.0.0.1:4318/base".to_owned()),
+            headers,
+            signals: traces,
+            sample_percent: Some(10),
+            traces_per_second: 5,
+            follow_callers: Some(true),
+        })
+    );
     assert_eq!(admin.unwrap().listen.to_string(), "[::1]:8932");
     let limits = UnixSocketLimits { max_connections: 9, idle_timeout: Duration::from_secs(60) };
     assert_eq!(unix_socket, Some(UnixSocketConfig { path: goldens_dir().join("files/mcp.sock"), limits }));
@@ -297,6 +312,7 @@ fn documented_defaults_match_the_code() {
     assert_eq!((documented.require_all, documented.stop_grace), (holding.require_all, holding.stop_grace));
     assert_eq!(documented.startup_wait, holding.startup_wait);
     assert_eq!((&documented.audit, holding.audit), (&config(&with_plugin("[audit]")).audit, None));
+    assert_eq!((&documented.telemetry, holding.telemetry), (&Some(TelemetryConfig::default()), None));
     assert_eq!((documented.admin, holding.admin), (Some(AdminConfig::default()), None));
     assert_eq!(documented.unix_socket.map(|socket| socket.limits), Some(UnixSocketLimits::default()));
     assert!(documented.plugins[0].is_equivalent_to(&holding.plugins[0]), "{:?}", documented.plugins[0]);

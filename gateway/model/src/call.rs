@@ -13,6 +13,7 @@ use crate::caller::Caller;
 use crate::cpu_time::CpuTime;
 use crate::json::{self, Json};
 use crate::manifest::JsonMembers;
+use crate::trace_context::{CallTrace, TraceId};
 
 mod error;
 mod grant_report;
@@ -41,8 +42,8 @@ pub struct CallContext {
     pub capabilities: Arc<Capabilities>,
     /// The request's `_meta`, an object.
     pub meta: Option<Json>,
-    /// The id of the trace that the request belongs to: 32 hexadecimal digits (W3C Trace Context).
-    pub trace_id: Option<Arc<str>>,
+    /// The trace that the request belongs to. `None` if the client named none and the gateway records none.
+    pub trace: Option<CallTrace>,
     /// Cancelled when the caller disconnects or cancels the request.
     pub cancel: CancellationToken,
     /// The start of the call's time limit, which also includes the time that the call waits to run. Each round of
@@ -71,7 +72,7 @@ impl CallContext {
             revision: None,
             capabilities: Arc::new(Capabilities::default()),
             meta: None,
-            trace_id: None,
+            trace: None,
             cancel: CancellationToken::new(),
             arrived_at: Instant::now(),
             answers: Arc::default(),
@@ -87,6 +88,12 @@ impl CallContext {
     #[must_use]
     pub fn is_later_round(&self) -> bool {
         self.round_state.is_some() || !self.answers.is_empty()
+    }
+
+    /// The id of the trace, for logs.
+    #[must_use]
+    pub fn trace_id(&self) -> Option<TraceId> {
+        self.trace.map(|trace| trace.trace_id)
     }
 
     /// A member of the request's `_meta`.

@@ -26,6 +26,8 @@ pub mod cpu_time;
 pub mod log_field;
 // A plugin's description of itself, as plain values.
 pub mod manifest;
+// Positions in traces (W3C Trace Context).
+pub mod trace_context;
 // One call: its context, its outcome and its errors.
 pub mod call;
 // How a plugin used its grants.

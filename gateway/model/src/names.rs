@@ -147,6 +147,12 @@ macro_rules! name {
             pub fn as_str(&self) -> &str {
                 &self.0
             }
+
+            /// The name as a shared string, without a copy.
+            #[must_use]
+            pub fn to_shared(&self) -> Arc<str> {
+                Arc::clone(&self.0)
+            }
         }
 
         impl Serialize for $Name {

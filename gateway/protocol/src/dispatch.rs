@@ -36,7 +36,7 @@ pub use arguments::Arguments;
 pub use error::DispatchError;
 pub use observer::{
     AdmittedCall, CallAdmission, CallEnd, CallInput, CallKind, CallOutcome, InputHasher, NetworkTransport,
-    Observer, RefusedName, RefusedRequest, RequestEnd,
+    Observer, RefusedName, RefusedRequest, RequestEnd, TracedRequest,
 };
 pub(crate) use observer::{Observed, RequestSpan};
 pub use startup_wait::{StartupStages, StartupWait};
@@ -415,6 +415,7 @@ impl Dispatcher {
                 // The text is for developers, not for the caller.
                 tracing::error!(
                     plugin = %catalog_plugin.id(),
+                    trace_id = context.trace_id().map(tracing::field::display),
                     "internal error: a call panicked: {}",
                     error::panic_text(&*panic)
                 );

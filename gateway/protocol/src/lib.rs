@@ -6,7 +6,7 @@
 use moongate_model::test_support;
 use moongate_model::{
     call, call_rate, caller, caller_budget, diagnostic, json, manifest, names, plugin, policy, roles,
-    shared_store, text, uri_form,
+    shared_store, text, trace_context, uri_form,
 };
 
 // JSON-RPC 2.0 messages, independent of MCP.

@@ -294,7 +294,7 @@ impl RequestContext {
             revision: Some(revision.as_str()),
             capabilities: Arc::clone(capabilities),
             meta: params.meta_text(),
-            trace_id: params.trace_id(),
+            trace: params.call_trace(),
             cancel: cancel.clone(),
             arrived_at: Instant::now(),
             answers: Arc::clone(&round.answers),

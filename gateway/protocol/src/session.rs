@@ -217,6 +217,12 @@ impl Session {
         self.pending_requests.as_ref().is_some_and(|pending| pending.receive_malformed(malformed))
     }
 
+    /// A name for the session, from which its id can't be found out.
+    #[must_use]
+    pub fn public_name(&self) -> Option<&Arc<str>> {
+        self.public_name.as_ref()
+    }
+
     /// The context of a request in this session. Its `caller` owns the session, but can have another token than before.
     #[must_use]
     pub fn request_context(

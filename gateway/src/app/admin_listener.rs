@@ -7,7 +7,8 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use moongate_config::AdminConfig;
 use moongate_model::caller::Caller;
-use moongate_protocol::dispatch::NetworkTransport;
+use moongate_otlp::OtlpExporter;
+use moongate_protocol::dispatch::{NetworkTransport, Observer};
 use moongate_protocol::limiter::ConcurrencyLimiter;
 use moongate_protocol::server::{LineReply, Server, StdioConnection};
 use tokio::sync::watch;
@@ -16,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::admin::{AdminContext, AdminError, GatewaySnapshot, StartupHandle};
-use crate::audit::Auditor;
+use crate::audit::{Auditor, ObserverSet};
 use crate::call_history::CallHistory;
 use crate::metrics::{Metrics, MetricsFormat, MetricsSnapshot};
 use crate::supervisor::Supervisor;
@@ -46,15 +47,29 @@ struct MetricsSources {
     server: Arc<Server>,
     metrics: Arc<Metrics>,
     audit: Option<Arc<Auditor>>,
+    otlp: Option<Arc<OtlpExporter>>,
     store: Option<SharedStore>,
 }
 
-/// The observers of calls whose values the listener shows.
+/// The observers of calls and requests.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CallObservers<'a> {
     pub(super) metrics: &'a Arc<Metrics>,
-    pub(super) history: &'a Arc<CallHistory>,
+    pub(super) history: Option<&'a Arc<CallHistory>>,
     pub(super) audit: Option<&'a Arc<Auditor>>,
+    pub(super) otlp: Option<&'a Arc<OtlpExporter>>,
+}
+
+impl CallObservers<'_> {
+    /// All of them as one.
+    pub(super) fn all(self) -> Arc<dyn Observer> {
+        let Self { metrics, history, audit, otlp } = self;
+        let audit = audit.map(|audit| Arc::<Auditor>::clone(audit) as Arc<dyn Observer>);
+        let history = history.map(|history| Arc::<CallHistory>::clone(history) as Arc<dyn Observer>);
+        let otlp = otlp.map(|otlp| Arc::<OtlpExporter>::clone(otlp) as Arc<dyn Observer>);
+        let metrics = Arc::<Metrics>::clone(metrics) as Arc<dyn Observer>;
+        ObserverSet::new(audit.into_iter().chain([metrics]).chain(history).chain(otlp).collect())
+    }
 }
 
 impl AdminListener {
@@ -85,11 +100,12 @@ impl AdminListener {
         &self,
         supervisor: &Supervisor,
         server: &Arc<Server>,
+        history: &Arc<CallHistory>,
         observers: CallObservers<'_>,
         is_open: bool,
         draining: &CancellationToken,
     ) {
-        let CallObservers { metrics, history, audit } = observers;
+        let CallObservers { metrics, history: _, audit, otlp } = observers;
         let sources = MetricsSources {
             host: Arc::clone(supervisor.host()),
             limiter: Arc::clone(supervisor.limiter()),
@@ -97,6 +113,7 @@ impl AdminListener {
             server: Arc::clone(server),
             metrics: Arc::clone(metrics),
             audit: audit.cloned(),
+            otlp: otlp.cloned(),
             store: supervisor.shared_store().cloned(),
         };
         let store = supervisor.shared_store().cloned();
@@ -204,6 +221,7 @@ impl MetricsSources {
             loads: self.limiter.loads(),
             clients: self.server.gauges(),
             audit: self.audit.as_ref().map(|audit| audit.status()),
+            exports: self.otlp.as_ref().map(|otlp| otlp.counts()),
             store: self.store.as_ref().map(SharedStore::status),
         };
         self.metrics.render(&snapshot, format)

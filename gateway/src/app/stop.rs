@@ -168,6 +168,9 @@ impl App {
         if let Some(audit) = self.audit.take() {
             audit.stop().await;
         }
+        if let Some(otlp) = self.otlp.take() {
+            otlp.stop().await;
+        }
         let host = self.supervisor.host();
         host.drop_idle_instances();
         // A nonzero value after a clean stop is a leak.

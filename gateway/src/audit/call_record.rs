@@ -73,7 +73,7 @@ fn in_context(context: &CallContext, kind: CallKind, outcome: AuditOutcome) -> A
         version: short(&client.version).to_owned(),
     });
     record.session = context.session.as_deref().map(str::to_owned);
-    record.trace_id = context.trace_id.as_deref().map(str::to_owned);
+    record.trace_id = context.trace_id().map(|id| id.to_string());
     record
 }
 

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use moongate_model::caller::Caller;
+use moongate_model::trace_context::{Span, SpanContext};
 use moongate_protocol::dispatch::{
     AdmittedCall, CallAdmission, CallEnd, InputHasher, Observer, RefusedName, RefusedRequest, RequestEnd,
 };
@@ -27,6 +28,11 @@ impl Observer for ObserverSet {
 
     fn call_ended(&self, call: &CallEnd<'_>) {
         self.0.iter().for_each(|observer| observer.call_ended(call));
+    }
+
+    fn request_begun(&self, parent: Option<SpanContext>) -> Option<Span> {
+        // Only one of them traces.
+        self.0.iter().find_map(|observer| observer.request_begun(parent))
     }
 
     fn request_ended(&self, request: &RequestEnd<'_>) {

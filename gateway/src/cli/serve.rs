@@ -217,7 +217,7 @@ impl Serve {
         Ok(ListenAddresses { http, unix_socket, admin: admin.map(|admin| admin.listen) })
     }
 
-    /// The banner, in at most seven lines.
+    /// The banner, in at most eight lines.
     fn banner(&self, config: &Config, app: &App) -> StderrMessages {
         let file = config.file.to_string_lossy();
         let mut lines = vec![
@@ -246,6 +246,10 @@ impl Serve {
             let url = format!("{}://{address}", admin_scheme(config));
             lines.push(format!("admin     {url}"));
             members.insert("admin".to_owned(), json!(url));
+        }
+        if let Some(collector) = app.collector() {
+            lines.push(format!("telemetry {}", print::inline(collector)));
+            members.insert("telemetry".to_owned(), json!(collector));
         }
         let totals = app.supervisor().totals();
         let CatalogTotals { failed: refused, .. } = totals;
@@ -380,6 +384,7 @@ fn start_error(error: &AppStartError, mut problems: Vec<Diagnostic>, source: &Co
             | TraceError::OtherUsersHaveAccess { .. },
         )
         | AppStartError::Audit(_)
+        | AppStartError::Otlp(_)
         | AppStartError::Bind(_)
         | AppStartError::UnixSocket(_)
         | AppStartError::Admin(AdminError::Bind(_))

@@ -9,6 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use moongate_audit::AuditStatus;
 use moongate_model::names::PluginId;
+use moongate_otlp::ExportCounts;
 use moongate_protocol::limiter::CallLoad;
 use moongate_protocol::mcp::Revision;
 use moongate_protocol::server::ServerGauges;
@@ -44,6 +45,8 @@ pub struct MetricsSnapshot<'a> {
     pub clients: ServerGauges,
     /// The audit log, if there is one.
     pub audit: Option<AuditStatus>,
+    /// The spans since the start, if they are exported.
+    pub exports: Option<ExportCounts>,
     /// The shared store, if there is one.
     pub store: Option<StoreStatus>,
 }
@@ -134,6 +137,9 @@ impl Metrics {
         register_usage(&mut registry, snapshot);
         if let Some(audit) = &snapshot.audit {
             register_audit(&mut registry, audit);
+        }
+        if let Some(exports) = snapshot.exports {
+            register_exports(&mut registry, exports);
         }
         if let Some(store) = &snapshot.store {
             register_store(&mut registry, store);
@@ -247,6 +253,17 @@ fn register_audit(registry: &mut Registry, audit: &AuditStatus) {
         "moongate_audit_failing",
         "1 while the audit log can't be written",
         ConstGauge::new(f64::from(u8::from(audit.failure.is_some()))),
+    );
+}
+
+fn register_exports(registry: &mut Registry, exports: ExportCounts) {
+    let ExportCounts { exported, dropped, failed } = exports;
+    let counts = [("exported", exported), ("dropped", dropped), ("failed", failed)];
+    register_counters(
+        registry,
+        "moongate_otlp_spans",
+        "Spans of sampled requests: accepted by the collector, dropped because the queue was full, or not accepted",
+        counts.map(|(outcome, count)| (OutcomeLabels { outcome }, count)),
     );
 }
 

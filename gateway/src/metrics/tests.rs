@@ -7,6 +7,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use moongate_config::Secret;
 use moongate_model::call::{BusyReason, CallContext, CallError};
 use moongate_model::names::Digest;
+use moongate_otlp::ExportCounts;
 use moongate_protocol::catalog::fake::{FakePlugin, IntoCatalogPlugin as _};
 use moongate_protocol::catalog::{CatalogBuild, CatalogPlugin};
 use moongate_protocol::dispatch::{CallInput, CallOutcome, NetworkTransport, Observer as _};
@@ -114,6 +115,7 @@ fn render_as(metrics: &Metrics, status: &SupervisorStatus, format: MetricsFormat
         ],
         clients: ServerGauges { sessions: 6, legacy_sse_clients: 7, listen_streams: 8, unread_bytes: 9 },
         audit: None,
+        exports: Some(ExportCounts { exported: 9, dropped: 2, failed: 1 }),
         store: Some(StoreStatus {
             address: "redis://127.0.0.1:6379".to_owned(),
             server: None,
@@ -147,7 +149,8 @@ fn request(metrics: &Metrics, method: Option<Method>, tool: Option<&str>, error:
         method: method.map(Method::as_str),
         tool: tool.as_ref(),
         revision: Some(Revision::LATEST_HANDSHAKE.as_str()),
-        transport: NetworkTransport::Tcp,
+        transport: NetworkTransport::Http,
+        traced: None,
         error,
         took: Duration::from_millis(3),
     });
@@ -188,6 +191,7 @@ moongate_config_digest info sha256
 moongate_config_last_reload_success_timestamp_seconds gauge
 moongate_config_last_reload_successful gauge
 moongate_listen_streams gauge
+moongate_otlp_spans counter outcome
 moongate_outgoing_requests counter outcome plugin
 moongate_plugin_call_duration_seconds histogram le plugin
 moongate_plugin_calls counter kind outcome plugin tool
@@ -270,6 +274,8 @@ fn renders_all_values() {
             ],
             1.0,
         ),
+        ("moongate_otlp_spans_total", &[("outcome", "exported")], 9.0),
+        ("moongate_otlp_spans_total", &[("outcome", "dropped")], 2.0),
         ("moongate_outgoing_requests_total", &[("plugin", "a"), ("outcome", "sent")], 9.0),
         ("moongate_outgoing_requests_total", &[("plugin", "a"), ("outcome", "refused")], 8.0),
         ("moongate_outgoing_requests_total", &[("plugin", "a"), ("outcome", "failed")], 7.0),

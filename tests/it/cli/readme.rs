@@ -19,8 +19,14 @@ use page::Page;
 use session::{NOT_RUN, Session};
 
 /// The pages whose commands are run.
-const PAGES: [&str; 5] =
-    ["README.md", "docs/plugins.md", "docs/operations.md", "docs/network.md", "docs/access.md"];
+const PAGES: [&str; 6] = [
+    "README.md",
+    "docs/plugins.md",
+    "docs/operations.md",
+    "docs/network.md",
+    "docs/access.md",
+    "docs/telemetry.md",
+];
 
 /// Runs the commands of one page, and writes the files that the page tells the reader to write.
 fn follow(file: &str) {

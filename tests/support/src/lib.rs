@@ -9,6 +9,7 @@
 mod authorization_server;
 mod broken_plugin;
 mod client_progress;
+mod collector;
 mod component_signers;
 mod fake_registry;
 mod http;
@@ -28,6 +29,7 @@ mod workspace;
 pub use authorization_server::{AuthorizationServer, IssuerBehaviour, SigningKey, seconds_from_now};
 pub use broken_plugin::{BrokenPlugin, MAX_FILE_SIZE, TAKEN_TOOL};
 pub use client_progress::{ClientProgress, FailureGuard};
+pub use collector::{Collector, ReceivedSeries, ReceivedSpan};
 pub use component_signers::{CosignSigner, MinisignSigner};
 pub use fake_registry::{FakeRegistry, REGISTRY_LOGIN, RegistryLogin, RegistryState};
 #[cfg(unix)]

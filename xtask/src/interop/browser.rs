@@ -6,9 +6,8 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 
 use super::install::MissingTool;
-use super::{SUITE_TIMEOUT, SuiteOutcome, install};
+use super::{SuiteOutcome, count_lines, install};
 use crate::project::Project;
-use crate::report::Tally;
 use crate::run::ProcessRun;
 
 /// The names of the browser's program on Debian and elsewhere.
@@ -36,24 +35,14 @@ pub(super) fn run(project: &Project) -> Result<SuiteOutcome> {
     let run = node.run(&project.root().join("tests/browser/status_page.mjs")).arg(&node.directory);
     let run = run.arg(project.gateway()).arg(project.dist().join("malformed.wasm")).arg(&screenshots);
     let run = run.env("MOONGATE_CACHE_DIR", project.code_cache()).env("CHROMIUM", browser);
-    let mut tally = Tally::default();
-    let is_success = run.current_dir(project.root()).for_each_line(SUITE_TIMEOUT, |line| {
-        tally.add(match line.split(' ').next() {
-            Some("ok") => Tally::PASS,
-            Some("FAILED") => Tally::FAIL,
-            Some(_) | None => Tally::default(),
-        });
-    })?;
-    if !is_success && tally.failed == 0 {
-        tally.add(Tally::FAIL);
-    }
+    let outcome = count_lines(run.current_dir(project.root()))?;
     if std::env::var_os(UPDATE_VARIABLE).is_some() {
         for picture in PICTURES {
             let (from, to) = (screenshots.join(picture), project.root().join("docs").join(picture));
             fs::copy(&from, &to).with_context(|| format!("can't copy `{}`", from.display()))?;
         }
     }
-    Ok(SuiteOutcome::Checked(tally))
+    Ok(outcome)
 }
 
 /// The path of a program.

@@ -16,7 +16,7 @@ use crate::read::{ConfigReader, DisclosedValue, TomlString, TomlTable, TomlValue
 use crate::spec::keys::{HEADER, ValueKind};
 
 /// A header with its value, and the span of its name.
-type AddedHeader = (String, Secret, Range<usize>);
+pub(crate) type AddedHeader = (String, Secret, Range<usize>);
 
 /// Reads `allow.credentials`. `http` is `allow.http`.
 pub(crate) fn read_credentials(
@@ -71,7 +71,7 @@ fn read_origin(reader: &mut ConfigReader<'_>, text: &TomlString) -> Option<HttpO
 }
 
 /// The headers of a table, and the variables and files that they are filled from.
-fn read_headers(
+pub(crate) fn read_headers(
     reader: &mut ConfigReader<'_>,
     table: &TomlTable<'_>,
 ) -> (Vec<AddedHeader>, BTreeSet<String>) {

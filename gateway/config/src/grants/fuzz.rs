@@ -11,7 +11,7 @@ use super::credentials::parse_origin;
 use super::networks::parse_network;
 use crate::model::http_path::PatternError;
 use crate::model::http_pattern::{self, HttpPattern};
-use crate::model::{HttpGrant, HttpScheme, RequestTarget};
+use crate::model::{HttpGrant, HttpScheme, RequestTarget, TraceContextGrant};
 
 /// Parses a grant, a URL and a network from one line each. Every error has a location, and a grant covers a request if
 /// and only if scheme, host, port and path match, no matter how often a server decodes the path.
@@ -52,6 +52,7 @@ pub fn fuzz_grant(bytes: &[u8]) {
         methods: None,
         path,
         networks: Vec::new(),
+        trace_context: TraceContextGrant::NotSent,
     };
     assert!(grant.is_covered_by(&grant));
     let Ok(target) = RequestTarget::new("GET", url) else { return };

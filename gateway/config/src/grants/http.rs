@@ -12,8 +12,8 @@ use crate::model::diagnostic::quoted;
 use crate::model::http_path::PatternError;
 use crate::model::http_pattern::{self, HttpPattern};
 use crate::model::{
-    Diagnostic, HostPattern, HttpGrant, HttpScheme, LOCAL_NETWORKS, is_allowed_address, is_localhost_name,
-    non_public_addresses,
+    Diagnostic, HostPattern, HttpGrant, HttpScheme, LOCAL_NETWORKS, TraceContextGrant, is_allowed_address,
+    is_localhost_name, non_public_addresses,
 };
 use crate::read::{ConfigReader, TextOrTable, TomlString, TomlTable, TomlValue};
 use moongate_model::text::nearest_name;
@@ -106,14 +106,19 @@ pub(crate) fn read_http_grants(reader: &mut ConfigReader<'_>, allow: &TomlTable<
 }
 
 fn read_http_grant(reader: &mut ConfigReader<'_>, item: TextOrTable<'_>) -> Option<HttpGrant> {
-    let (text, methods, networks) = match item {
-        TextOrTable::Text(text) => (text, None, GrantNetworks::NotPossible),
+    let (text, methods, networks, trace_context) = match item {
+        TextOrTable::Text(text) => (text, None, GrantNetworks::NotPossible, TraceContextGrant::NotSent),
         TextOrTable::Table(table) => {
             let text = reader.string(&table, "url");
             let methods = read_methods(reader, &table);
             let networks =
                 read_networks(reader, &table).map_or(GrantNetworks::NotNamed, GrantNetworks::Named);
-            (text?, methods, networks)
+            let trace_context = if reader.boolean(&table, "trace_context", false) {
+                TraceContextGrant::Sent
+            } else {
+                TraceContextGrant::NotSent
+            };
+            (text?, methods, networks, trace_context)
         }
     };
     let pattern = match http_pattern::parse(&text.text) {
@@ -138,6 +143,7 @@ fn read_http_grant(reader: &mut ConfigReader<'_>, item: TextOrTable<'_>) -> Opti
         methods,
         path,
         networks,
+        trace_context,
     })
 }
 

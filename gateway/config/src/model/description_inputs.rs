@@ -44,8 +44,19 @@ impl PluginConfig {
             .collect();
         let http: Vec<_> = http
             .iter()
-            .map(|HttpGrant { span: _, display_pattern: _, scheme, host, port, methods, path, networks }| {
-                (scheme, host, port, methods, path, networks)
+            .map(|grant| {
+                let HttpGrant {
+                    span: _,
+                    display_pattern: _,
+                    scheme,
+                    host,
+                    port,
+                    methods,
+                    path,
+                    networks,
+                    trace_context,
+                } = grant;
+                (scheme, host, port, methods, path, networks, trace_context)
             })
             .collect();
         let credentials: Vec<_> = credentials

@@ -37,6 +37,18 @@ pub struct HttpGrant {
     pub path: String,
     /// Non-public networks that this grant allows.
     pub networks: Vec<IpNet>,
+    /// Whether servers learn the trace that a request belongs to.
+    pub trace_context: TraceContextGrant,
+}
+
+/// Whether servers learn the trace that a plugin's request belongs to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TraceContextGrant {
+    /// They don't.
+    #[default]
+    NotSent,
+    /// The gateway adds `traceparent`.
+    Sent,
 }
 
 /// The scheme of a request.
@@ -127,7 +139,8 @@ impl HttpGrant {
 
     /// Reports whether `other` allows every request that this grant allows, to the same addresses.
     pub(crate) fn is_covered_by(&self, other: &Self) -> bool {
-        let Self { span: _, display_pattern: _, scheme, host, port, methods, path, networks } = self;
+        let Self { span: _, display_pattern: _, scheme, host, port, methods, path, networks, trace_context } =
+            self;
         let has_methods = match (methods, &other.methods) {
             (_, None) => true,
             (Some(methods), Some(others)) => methods.is_subset(others),
@@ -140,6 +153,7 @@ impl HttpGrant {
             && has_methods
             && (other.path.is_empty() || starts_with_segments(path, &other.path))
             && networks.iter().all(reached)
+            && *trace_context <= other.trace_context
     }
 
     /// The grant in one line: the pattern, then its methods and networks if it names some.
@@ -153,6 +167,9 @@ impl HttpGrant {
             let networks: Vec<String> = self.networks.iter().map(IpNet::to_string).collect();
             all.extend([" in ", &networks.join(", ")]);
         }
+        if self.trace_context == TraceContextGrant::Sent {
+            all.push_str(" with trace context");
+        }
         all
     }
 
@@ -163,13 +180,15 @@ impl HttpGrant {
     }
 
     pub(crate) fn is_equivalent_to(&self, other: &Self) -> bool {
-        let Self { span: _, display_pattern: _, scheme, host, port, methods, path, networks } = self;
+        let Self { span: _, display_pattern: _, scheme, host, port, methods, path, networks, trace_context } =
+            self;
         *scheme == other.scheme
             && *host == other.host
             && *port == other.port
             && *methods == other.methods
             && *path == other.path
             && *networks == other.networks
+            && *trace_context == other.trace_context
     }
 }
 

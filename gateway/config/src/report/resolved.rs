@@ -68,8 +68,9 @@ impl<'a> ResolvedWriter<'a> {
             match key.kind.content() {
                 Content::Keys(keys) => {
                     let its = found.and_then(|found| table(found, key.name));
-                    // Without its table there is no admin listener, audit log, shared store, TLS or Unix socket.
-                    if its.is_some() || !["admin", "audit", "store", "tls", "unix_socket"].contains(&key.name)
+                    // Without its table there is no admin listener, audit log, shared store, export, TLS or Unix socket.
+                    if its.is_some()
+                        || !["admin", "audit", "store", "telemetry", "tls", "unix_socket"].contains(&key.name)
                     {
                         self.table(&below, keys, its);
                     }

@@ -16,6 +16,7 @@ use super::kind::{key, optional, required};
 use super::rate_keys::CALLER_LIMITS;
 use super::source_keys::SOURCES;
 use super::store_keys::STORE;
+use super::telemetry_keys::TELEMETRY;
 use super::tls_keys::HTTP_TLS;
 use super::unix_socket_keys::UNIX_SOCKET;
 
@@ -49,6 +50,12 @@ pub static ROOT: &[Key] = &[
         "audit",
         ValueKind::Table(AUDIT),
         "The audit log: a record of every call and every change. Without this table, it is off.",
+    ),
+    key(
+        "telemetry",
+        ValueKind::Table(TELEMETRY),
+        "The export of traces and metrics over OTLP. Without this table, only the `OTEL_…` variables turn it on. See \
+         [telemetry.md](telemetry.md).",
     ),
     key(
         "callers",
@@ -515,6 +522,13 @@ static HTTP_GRANT: &[Key] = &[
         ValueKind::Array(&ValueKind::String("a network such as \"10.1.0.0/16\"")),
         "[]",
         "Non-public networks to allow for the host. If `url` contains a non-public address, list its network here.",
+    ),
+    optional(
+        "trace_context",
+        ValueKind::Boolean,
+        "false",
+        "Send `traceparent` with these requests, so that the server's spans become part of the trace. See \
+         [telemetry.md](telemetry.md#trace-context-for-servers).",
     ),
 ];
 

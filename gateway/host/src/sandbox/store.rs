@@ -11,6 +11,7 @@ use std::time::Instant;
 use moongate_config::{Limits, PluginConfig};
 use moongate_model::call::CallContext;
 use moongate_model::caller::Caller;
+use moongate_model::trace_context::TraceId;
 use moongate_system::background::{self, WorkOwner};
 use wasmtime::component::ResourceTable;
 use wasmtime::{Engine, ResourceLimiter, Store, UpdateDeadline};
@@ -152,6 +153,7 @@ pub(crate) fn new_store(
     let output = CapturedOutput::new(config.id.clone(), limits.output.as_u64(), Arc::clone(&log));
     let mut table = ResourceTable::new();
     table.set_max_capacity(limits.handles as usize);
+    let run = context.trace.and_then(|trace| trace.span);
     let audit = GrantAudit::new(config.id.clone(), context.grant_report.clone(), logged_warnings)
         .with_grants_of(config)
         .without_directories(opened.unavailable_paths());
@@ -175,7 +177,7 @@ pub(crate) fn new_store(
         ),
         cli: CliState::new(output, audit.clone()),
         files,
-        http: HttpState::new(sender, audit.clone()),
+        http: HttpState::new(sender, audit.clone(), run),
         key_value: KeyValueState::new(store_access, Arc::clone(config), audit.clone()),
         audit,
         log,
@@ -240,6 +242,11 @@ impl StoreState {
 
     pub(crate) fn memory_limiter_mut(&mut self) -> &mut MemoryLimiter {
         &mut self.limiter
+    }
+
+    /// The id of the call's trace, for logs.
+    pub(crate) fn trace_id(&self) -> Option<TraceId> {
+        self.contract.trace_id()
     }
 
     pub(crate) fn contract(&mut self) -> &mut ContractState {
@@ -333,6 +340,7 @@ impl StoreState {
             memory: _,
             open_files,
         } = deps;
+        let run = context.trace.and_then(|trace| trace.span);
         let audit = GrantAudit::new(self.config.id.clone(), context.grant_report.clone(), logged_warnings)
             .with_grants_of(&self.config)
             .without_directories(opened.unavailable_paths());
@@ -368,7 +376,7 @@ impl StoreState {
         cli.renew(audit.clone());
         files.renew(open_files_for_guest(open_files, config), audit.clone());
         files.set_preopens(opened.preopens);
-        *http = HttpState::new(sender, audit.clone());
+        *http = HttpState::new(sender, audit.clone(), run);
         *key_value = KeyValueState::new(store_access, Arc::clone(config), audit.clone());
         *own_audit = audit;
     }

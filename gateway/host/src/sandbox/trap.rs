@@ -80,7 +80,8 @@ fn classify_trap<'t>(
                 // Paths and values inside the plugin are for its author, who can read the log.
                 let tail = tail.to_string();
                 if state.log().admits(tail.len()) {
-                    tracing::warn!(plugin = %state.config().id, "the plugin crashed; last lines on stderr: {tail}");
+                    let trace_id = state.trace_id().map(tracing::field::display);
+                    tracing::warn!(plugin = %state.config().id, trace_id, "the plugin crashed; last lines on stderr: {tail}");
                 }
                 "it aborted (`unreachable`); the log has the last lines of its stderr".to_owned()
             }

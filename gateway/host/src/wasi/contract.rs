@@ -12,6 +12,7 @@ use moongate_model::call::{CallContext, GrantFix, LogLevel};
 use moongate_model::caller::Caller;
 use moongate_model::json::Json;
 use moongate_model::names::PluginId;
+use moongate_model::trace_context::TraceId;
 use tokio_util::sync::CancellationToken;
 use wasmtime::Result;
 use wasmtime::component::{HasData, Resource, ResourceTable};
@@ -60,6 +61,11 @@ impl ContractState {
     /// The caller of the running call.
     pub(crate) fn caller(&self) -> &Caller {
         &self.context.caller
+    }
+
+    /// The id of the call's trace, for logs.
+    pub(crate) fn trace_id(&self) -> Option<TraceId> {
+        self.context.trace_id()
     }
 
     pub(crate) fn new(
@@ -231,13 +237,22 @@ fn is_logged(level: LogLevel) -> bool {
 }
 
 /// Writes a line to the gateway's own log.
-fn write_line(plugin: &PluginId, level: LogLevel, logger: Option<&str>, message: &str) {
+fn write_line(
+    plugin: &PluginId,
+    trace_id: Option<TraceId>,
+    level: LogLevel,
+    logger: Option<&str>,
+    message: &str,
+) {
+    let trace_id = trace_id.map(tracing::field::display);
     match level {
-        LogLevel::Debug => tracing::debug!(target: "plugin", %plugin, logger, "{message}"),
-        LogLevel::Info | LogLevel::Notice => tracing::info!(target: "plugin", %plugin, logger, "{message}"),
-        LogLevel::Warning => tracing::warn!(target: "plugin", %plugin, logger, "{message}"),
+        LogLevel::Debug => tracing::debug!(target: "plugin", %plugin, logger, trace_id, "{message}"),
+        LogLevel::Info | LogLevel::Notice => {
+            tracing::info!(target: "plugin", %plugin, logger, trace_id, "{message}")
+        }
+        LogLevel::Warning => tracing::warn!(target: "plugin", %plugin, logger, trace_id, "{message}"),
         LogLevel::Error | LogLevel::Critical | LogLevel::Alert | LogLevel::Emergency => {
-            tracing::error!(target: "plugin", %plugin, logger, "{message}");
+            tracing::error!(target: "plugin", %plugin, logger, trace_id, "{message}");
         }
     }
 }
@@ -285,7 +300,7 @@ impl log::Host for ContractState {
             let message = serde_json::from_str(data.get()).unwrap_or_else(|_| data.get().to_owned());
             let message = text::clean_line(&message, text::MAX_MESSAGE_BYTES);
             if self.plugin_log.admits(message.len()) {
-                write_line(&self.config.id, level, logger.as_deref(), &message);
+                write_line(&self.config.id, self.context.trace_id(), level, logger.as_deref(), &message);
             }
         }
         if is_wanted {

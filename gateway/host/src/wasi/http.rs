@@ -16,6 +16,7 @@ use std::sync::{Arc, OnceLock};
 use http::{HeaderName, Request, Response};
 use moongate_config::{HttpOrigin, PluginConfig, ReservedHeader};
 use moongate_model::names::PluginId;
+use moongate_model::trace_context::{OutgoingRequestObserver, Span};
 use tokio::sync::Semaphore;
 use tokio_rustls::rustls::ClientConfig;
 use wasmtime::component::ResourceTable;
@@ -34,6 +35,7 @@ mod counters;
 mod failure;
 mod head_limit;
 pub(crate) mod linker;
+mod observed_request;
 mod pool;
 mod quota;
 mod self_addresses;
@@ -64,6 +66,8 @@ pub struct OutgoingOptions {
     pub own_listeners: Vec<SocketAddr>,
     /// A PEM file with CA certificates to trust in addition to the system's.
     pub ca_file: Option<PathBuf>,
+    /// Receives every request that counts towards a plugin's limit. `None` means that requests aren't traced.
+    pub observer: Option<Arc<dyn OutgoingRequestObserver>>,
 }
 
 /// The parts that all plugins' requests share.
@@ -72,6 +76,7 @@ pub(crate) struct OutboundHttp {
     self_addresses: SelfAddresses,
     trust_roots: TrustRoots,
     counters: PluginCounters,
+    observer: Option<Arc<dyn OutgoingRequestObserver>>,
 }
 
 impl OutboundHttp {
@@ -87,12 +92,13 @@ impl OutboundHttp {
     }
 
     fn with_resolver(options: OutgoingOptions, resolver: Arc<dyn Resolver>) -> Result<Arc<Self>, CaError> {
-        let OutgoingOptions { own_listeners: own, ca_file } = options;
+        let OutgoingOptions { own_listeners: own, ca_file, observer } = options;
         Ok(Arc::new(Self {
             resolver,
             self_addresses: SelfAddresses::new(own),
             trust_roots: TrustRoots::new(ca_file.as_deref())?,
             counters: PluginCounters::default(),
+            observer,
         }))
     }
 }
@@ -140,20 +146,22 @@ struct CallRequests {
     quota: Arc<HttpQuota>,
     buffered: BufferedBytes,
     audit: GrantAudit,
+    /// The span of the plugin's run.
+    run: Option<Span>,
 }
 
 impl HttpState {
-    pub(crate) fn new(sender: Arc<RequestSender>, audit: GrantAudit) -> Self {
+    pub(crate) fn new(sender: Arc<RequestSender>, audit: GrantAudit, run: Option<Span>) -> Self {
         let mut ctx = WasiHttpCtx::new();
         ctx.set_field_size_limit(MAX_FIELDS_BYTES);
         let quota = HttpQuota::new(&sender.config.limits, audit.clone());
         let buffered = BufferedBytes::new(Arc::clone(quota.undelivered()));
-        Self { ctx, hooks: CallRequests { sender, quota, buffered, audit } }
+        Self { ctx, hooks: CallRequests { sender, quota, buffered, audit, run } }
     }
 
     /// The state of an idle instance, whose requests have all ended.
     pub(crate) fn without_call(&self) -> Self {
-        Self::new(Arc::clone(&self.hooks.sender), self.hooks.audit.without_call())
+        Self::new(Arc::clone(&self.hooks.sender), self.hooks.audit.without_call(), None)
     }
 
     /// The view that `wasi:http` works with.
@@ -182,9 +190,12 @@ impl WasiHttpHooks for CallRequests {
         let counter = self.sender.counters.start();
         let sender = Arc::clone(&self.sender);
         let audit = self.audit.clone();
+        let span = self.run.map(Span::child);
         Box::new(async move {
             let response = match permit {
-                Ok(permit) => sender.send(request, options.unwrap_or_default(), permit, &audit).await,
+                Ok(permit) => {
+                    sender.send_observed(request, options.unwrap_or_default(), permit, &audit, span).await
+                }
                 Err(refused) => Err(refused),
             };
             counter.finish(&response);

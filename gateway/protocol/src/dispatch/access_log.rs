@@ -78,7 +78,7 @@ impl AccessLog {
         let waited_ms = took.map(|took| milliseconds(total.saturating_sub(took)));
         let caller = context.caller.to_string();
         let (caller, subject) = (caller.as_str(), subject(&context.caller));
-        let trace_id = context.trace_id.as_deref();
+        let trace_id = context.trace_id().map(tracing::field::display);
         let plugin = catalog_plugin.id();
         let kind = kind.as_str();
         let outcome = outcome.kind();
@@ -103,7 +103,7 @@ impl AccessLog {
         let (caller, name) = (context.caller.to_string(), name.map(quotable));
         let (caller, name, kind, outcome) = (caller.as_str(), name.as_deref(), kind.as_str(), UNKNOWN);
         let subject = subject(&context.caller);
-        let trace_id = context.trace_id.as_deref();
+        let trace_id = context.trace_id().map(tracing::field::display);
         macro_rules! log {
             ($level:expr) => {
                 tracing::event!(

@@ -14,8 +14,10 @@ use serde_json::{Map, Value, json};
 use crate::call::{CallContext, CallError};
 use crate::caller::Caller;
 use crate::catalog::CatalogPlugin;
+use crate::jsonrpc::Id;
 use crate::limiter::CountedAs;
 use crate::names::{PublicName, ToolName};
+use crate::trace_context::{Span, SpanContext};
 
 use super::DispatchError;
 use super::access_log::{AccessLog, is_logged};
@@ -39,6 +41,12 @@ pub trait Observer: fmt::Debug + Send + Sync {
 
     /// A plugin call ended.
     fn call_ended(&self, call: &CallEnd<'_>);
+
+    /// An MCP request was read. `parent` is the client's position in a trace. `None` if this observer traces nothing;
+    /// otherwise the request's span, which is recorded only if it is sampled.
+    fn request_begun(&self, _parent: Option<SpanContext>) -> Option<Span> {
+        None
+    }
 
     /// An MCP request was answered or cancelled.
     fn request_ended(&self, request: &RequestEnd<'_>);
@@ -213,6 +221,27 @@ pub struct RequestEnd<'a> {
     pub error: Option<&'static str>,
     /// The time since the request was read, including the waits for a permit and for the user's answers.
     pub took: Duration,
+    /// The rest of its span. `None` if it isn't recorded.
+    pub traced: Option<&'a TracedRequest>,
+}
+
+/// The facts about a request that only its span has.
+#[derive(Debug, Clone)]
+pub struct TracedRequest {
+    /// The span.
+    pub span: Span,
+    /// The position in a trace that the HTTP request names, if `_meta` names another one.
+    pub link: Option<SpanContext>,
+    /// The id of the request.
+    pub id: Id,
+    /// The caller.
+    pub caller: Caller,
+    /// A name for the session, from which its id can't be found out.
+    pub session: Option<Arc<str>>,
+    /// The prompt to fill in. `None` if the catalog doesn't have it.
+    pub prompt: Option<PublicName>,
+    /// The URI of the resource to read, if a plugin owns it.
+    pub uri: Option<String>,
 }
 
 /// OpenTelemetry's `network.transport`.
@@ -220,8 +249,10 @@ pub struct RequestEnd<'a> {
 pub enum NetworkTransport {
     /// A pair of pipes.
     Pipe,
-    /// A TCP connection.
-    Tcp,
+    /// HTTP over TCP.
+    Http,
+    /// A WebSocket over TCP.
+    WebSocket,
     /// A connection to a Unix socket.
     Unix,
 }
@@ -232,8 +263,18 @@ impl NetworkTransport {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pipe => "pipe",
-            Self::Tcp => "tcp",
+            Self::Http | Self::WebSocket => "tcp",
             Self::Unix => "unix",
+        }
+    }
+
+    /// The value of `network.protocol.name`. `None` if nothing is between MCP and the transport.
+    #[must_use]
+    pub fn protocol_name(self) -> Option<&'static str> {
+        match self {
+            Self::Http => Some("http"),
+            Self::WebSocket => Some("websocket"),
+            Self::Pipe | Self::Unix => None,
         }
     }
 }

@@ -337,6 +337,22 @@ impl Protocol {
         Some(entry.public_name().clone())
     }
 
+    /// The public name of the prompt in a `prompts/get`, if the prompt exists.
+    #[must_use]
+    pub fn named_prompt(&self, principal: &Principal, params: &Params) -> Option<PublicName> {
+        let view = self.dispatcher.view_for(principal);
+        let entry = view.prompt(&params.name("name")?)?;
+        Some(entry.public_name().clone())
+    }
+
+    /// The URI in a `resources/read`, if a plugin owns it.
+    #[must_use]
+    pub fn owned_uri(&self, principal: &Principal, params: &Params) -> Option<String> {
+        let uri = params.name("uri")?;
+        self.dispatcher.view_for(principal).resource_owner(&uri)?;
+        Some(uri.into_owned())
+    }
+
     /// The arguments of a `tools/call` that HTTP headers repeat: the header names without the common prefix, and the
     /// values. The value is `None` if an argument is absent or `null`. An unknown tool has none; it is reported later.
     #[must_use]

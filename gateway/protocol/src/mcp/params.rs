@@ -11,6 +11,7 @@ use crate::call::LogLevel;
 use crate::caller_budget::BudgetShare;
 use crate::json::{self, Json, JsonPart};
 use crate::text::quotable;
+use crate::trace_context::{CallTrace, Span, SpanContext};
 
 use super::errors::ProtocolError;
 
@@ -56,8 +57,10 @@ pub struct Params {
     text: Option<Json>,
     members: MemberSpans<{ MEMBERS.len() }>,
     meta: MemberSpans<{ META_MEMBERS.len() }>,
-    /// The id of the trace that the HTTP request belongs to.
-    http_trace_id: Option<Arc<str>>,
+    /// The position in a trace that the HTTP request names.
+    http_parent: Option<SpanContext>,
+    /// The request's span. `None` if the gateway adds no spans.
+    span: Option<Span>,
     /// The memory that the request may use.
     _memory: Option<Arc<BudgetShare>>,
 }
@@ -86,7 +89,7 @@ impl Params {
     /// The same parameters, in an HTTP request with this `traceparent` header.
     #[must_use]
     pub fn with_trace_parent(self, header: &str) -> Self {
-        Self { http_trace_id: trace_id(header).map(Arc::from), ..self }
+        Self { http_parent: SpanContext::parse(header), ..self }
     }
 
     /// The same parameters, holding a share of the memory budget until they are dropped.
@@ -136,10 +139,28 @@ impl Params {
         span.map(|span| &self.text()[span])
     }
 
-    /// The id of the trace that the request belongs to: that in its `_meta` or, without one, that of the HTTP request.
-    pub(super) fn trace_id(&self) -> Option<Arc<str>> {
+    /// The client's position in a trace: that in `_meta` or, without one, that of the HTTP request.
+    pub(crate) fn trace_parent(&self) -> Option<SpanContext> {
         let own = self.meta(TRACE_PARENT_KEY).and_then(json::string_value);
-        own.as_deref().and_then(trace_id).map(Arc::from).or_else(|| self.http_trace_id.clone())
+        own.as_deref().and_then(SpanContext::parse).or(self.http_parent)
+    }
+
+    /// The position that the HTTP request names, if `_meta` names another one.
+    pub(crate) fn trace_link(&self) -> Option<SpanContext> {
+        self.http_parent.filter(|_| self.trace_parent() != self.http_parent)
+    }
+
+    /// Records the request's span.
+    pub(crate) fn set_span(&mut self, span: Span) {
+        self.span = Some(span);
+    }
+
+    /// The trace of a new run of a plugin.
+    pub(super) fn call_trace(&self) -> Option<CallTrace> {
+        match self.span {
+            Some(span) => Some(CallTrace { trace_id: span.context.trace_id, span: Some(span.child()) }),
+            None => self.trace_parent().map(|parent| CallTrace { trace_id: parent.trace_id, span: None }),
+        }
     }
 
     /// The level of `logging/setLevel`.
@@ -186,15 +207,6 @@ impl Params {
         })?;
         Ok(all)
     }
-}
-
-/// The trace id in a `traceparent`: the second of its parts. `None` if it is malformed.
-fn trace_id(parent: &str) -> Option<&str> {
-    let id = parent.split('-').nth(1)?;
-    let is_valid = id.len() == 32
-        && id.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
-        && id.bytes().any(|digit| digit != b'0');
-    is_valid.then_some(id)
 }
 
 /// The positions in `text` of the members of `object`, which is a part of it.

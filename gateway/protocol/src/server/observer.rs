@@ -4,10 +4,13 @@ use std::net::IpAddr;
 use std::time::Instant;
 
 use crate::caller::Caller;
-use crate::dispatch::{NetworkTransport, Observed, Observer, RefusedRequest, RequestEnd, RequestSpan};
+use crate::dispatch::{
+    NetworkTransport, Observed, Observer, RefusedRequest, RequestEnd, RequestSpan, TracedRequest,
+};
 use crate::jsonrpc::{Id, Request};
 use crate::mcp::{Method, Params, PendingAnswer, ProtocolError, RequestAnswer, Revision, StartedRequest};
-use crate::names::{Principal, PublicName};
+use crate::names::PublicName;
+use crate::session::Session;
 use crate::unread_responses::CountedMessage;
 
 use super::response_stream::RequestInProgress;
@@ -21,6 +24,8 @@ pub(super) struct ObservedRequest {
     revision: Option<Revision>,
     transport: NetworkTransport,
     read_at: Instant,
+    /// Set if its span is recorded.
+    traced: Option<Box<TracedRequest>>,
 }
 
 impl Observed for ObservedRequest {
@@ -28,7 +33,7 @@ impl Observed for ObservedRequest {
     type End<'e> = Option<&'static str>;
 
     fn report(&self, observer: Option<&dyn Observer>, error: Option<&'static str>) {
-        let Self { method, tool, revision, transport, read_at } = self;
+        let Self { method, tool, revision, transport, read_at, traced } = self;
         if let Some(observer) = observer {
             observer.request_ended(&RequestEnd {
                 method: method.map(Method::as_str),
@@ -37,6 +42,7 @@ impl Observed for ObservedRequest {
                 transport: *transport,
                 error,
                 took: read_at.elapsed(),
+                traced: traced.as_deref(),
             });
         }
     }
@@ -61,8 +67,14 @@ impl Server {
         let observer = self.observer.as_ref();
         let named = |method: &Method| method.as_str() == request.method;
         let method = observer.and_then(|_| Method::ALL.into_iter().find(named));
-        let request =
-            ObservedRequest { method, tool: None, revision: None, transport, read_at: Instant::now() };
+        let request = ObservedRequest {
+            method,
+            tool: None,
+            revision: None,
+            transport,
+            read_at: Instant::now(),
+            traced: None,
+        };
         RequestSpan::new(observer, false, request)
     }
 
@@ -80,12 +92,34 @@ impl Server {
         }
     }
 
-    /// Adds the tool that the parameters name, if the catalog has it.
-    pub(super) fn record_tool(&self, span: &mut ServerSpan, principal: &Principal, params: &Params) {
-        if let Some(request) = span.observed()
-            && request.method == Some(Method::CallTool)
-        {
-            request.tool = self.protocol.named_tool(principal, params);
+    /// Adds the tool that the parameters name, if the catalog has it, and the request's place in a trace.
+    pub(super) fn record_params(&self, span: &mut ServerSpan, id: &Id, caller: &Caller, params: &mut Params) {
+        let Some(observer) = &self.observer else { return };
+        let Some(request) = span.observed() else { return };
+        if request.method == Some(Method::CallTool) {
+            request.tool = self.protocol.named_tool(&caller.principal(), params);
+        }
+        let Some(span) = observer.request_begun(params.trace_parent()) else { return };
+        params.set_span(span);
+        if span.is_sampled() {
+            let principal = caller.principal();
+            let prompt = match request.method {
+                Some(Method::GetPrompt) => self.protocol.named_prompt(&principal, params),
+                Some(_) | None => None,
+            };
+            let uri = match request.method {
+                Some(Method::ReadResource) => self.protocol.owned_uri(&principal, params),
+                Some(_) | None => None,
+            };
+            request.traced = Some(Box::new(TracedRequest {
+                span,
+                link: params.trace_link(),
+                id: id.clone(),
+                caller: caller.clone(),
+                session: None,
+                prompt,
+                uri,
+            }));
         }
     }
 }
@@ -95,6 +129,14 @@ impl ServerSpan {
     pub(super) fn set_revision(&mut self, revision: Revision) {
         if let Some(request) = self.observed() {
             request.revision = Some(revision);
+        }
+    }
+
+    /// Adds the session.
+    pub(super) fn set_session(&mut self, session: &Session) {
+        self.set_revision(session.initialize_params().revision);
+        if let Some(traced) = self.observed().and_then(|request| request.traced.as_mut()) {
+            traced.session = session.public_name().cloned();
         }
     }
 

@@ -312,11 +312,11 @@ impl Server {
         streaming: StreamSupport,
         span: &mut ServerSpan,
     ) -> Result<RequestInProgress, ProtocolError> {
-        let params = match memory {
+        let mut params = match memory {
             Some(share) => read_counted_params(request, Some(Arc::clone(share)))?,
             None => self.read_params(caller, request)?,
         };
-        self.record_tool(span, &caller.principal(), &params);
+        self.record_params(span, &request.id, caller, &mut params);
         let session = connection.session();
         let is_initialize = request.method == Method::Initialize.as_str();
         if envelope::is_stateless_claim(&params)
@@ -358,7 +358,7 @@ impl Server {
         let Some(session) = session else {
             return self.before_handshake(connection, &request.method, params, running);
         };
-        span.set_revision(session.initialize_params().revision);
+        span.set_session(&session);
         self.in_session(&session, caller, &request.method, params, running, streaming)
     }
 

@@ -150,7 +150,7 @@ impl AcceptedWebSocket {
         let stream = WebSocketLines::server(stream, max_message, endpoint.keep_alive, close.clone());
         let (input, output) = split(stream);
         let ending = TransportShutdown::default();
-        let connection = StdioConnection::with_transport(caller, NetworkTransport::Tcp);
+        let connection = StdioConnection::with_transport(caller, NetworkTransport::WebSocket);
         let load = Some(CallerLoad::of_process());
         let peer = StreamPeer { connection, handle: Some(handle.clone()), load };
         let server = Arc::clone(&endpoint.server);

@@ -1,7 +1,7 @@
 //! Tests of valid patterns, and of the reported part of invalid ones.
 
 use super::*;
-use crate::{HttpGrant, RequestTarget};
+use crate::{HttpGrant, RequestTarget, TraceContextGrant};
 
 /// The grant of a plain pattern.
 fn grant(written: &str) -> HttpGrant {
@@ -16,6 +16,7 @@ fn grant(written: &str) -> HttpGrant {
         methods: None,
         path,
         networks: Vec::new(),
+        trace_context: TraceContextGrant::NotSent,
     }
 }
 

@@ -7,7 +7,7 @@ use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Uri};
 use moongate_config::{
     Credential, Grants, HttpGrant, HttpOrigin, InvalidTargetError, PluginConfig, RequestTarget,
-    is_public_address,
+    TraceContextGrant, is_public_address,
 };
 use moongate_model::call::GrantFix;
 use percent_encoding::percent_decode_str;
@@ -222,6 +222,11 @@ impl<'g> GrantedRequest<'g> {
     /// The grant that allows the request to connect to this address.
     pub(super) fn grant_for(&self, address: IpAddr) -> Option<&'g HttpGrant> {
         self.grants.iter().find(|grant| grant.allows_address(address)).copied()
+    }
+
+    /// Reports whether a grant of the request lets the server learn its trace.
+    pub(super) fn sends_trace_context(&self) -> bool {
+        self.grants.iter().any(|grant| grant.trace_context == TraceContextGrant::Sent)
     }
 
     /// The refusal if the host has only non-public addresses, such as this one.

@@ -9,12 +9,14 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Status
 use http_body_util::{BodyExt as _, Empty};
 use hyper::body::{Body as _, Incoming};
 use moongate_config::{HttpOrigin, ReservedHeader, is_same_header};
+use moongate_model::trace_context::{Span, SpanContext};
 use tokio::time::{Instant, timeout_at};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
 use super::body::{BodyEnd, RequestBody, ResponseBody, ResponseSource, UploadProgress};
 use super::buffered::undelivered_headers;
 use super::check::{GrantedRequest, check, check_destination};
+use super::observed_request::ObservedRequest;
 use super::pool::Connection;
 use super::quota::{HttpQuota, RequestPermit};
 use super::{RequestSender, failure};
@@ -54,6 +56,24 @@ impl RequestTimeouts {
 }
 
 impl RequestSender {
+    /// Sends a request as [`Self::send`] does, and reports it to the observer.
+    pub(super) async fn send_observed(
+        &self,
+        request: Request<WasiBody>,
+        options: RequestOptions,
+        permit: RequestPermit,
+        audit: &GrantAudit,
+        span: Option<Span>,
+    ) -> Result<Response<WasiBody>, Error> {
+        let Some(observer) = &self.outbound.observer else {
+            return self.send(request, options, permit, audit, None).await;
+        };
+        let observed = ObservedRequest::start(observer, &self.config.id, span, &request);
+        let answer = self.send(request, options, permit, audit, span.map(|span| span.context)).await;
+        observed.finish(&answer);
+        answer
+    }
+
     /// Sends a request if it is granted, and returns the response once its head has arrived.
     pub(super) async fn send(
         &self,
@@ -61,6 +81,7 @@ impl RequestSender {
         options: RequestOptions,
         permit: RequestPermit,
         audit: &GrantAudit,
+        position: Option<SpanContext>,
     ) -> Result<Response<WasiBody>, Error> {
         let (mut head, body) = request.into_parts();
         let granted = check(&self.config, &self.outbound.self_addresses, head.method.as_str(), &head.uri)
@@ -70,7 +91,7 @@ impl RequestSender {
         let timeouts = RequestTimeouts::new(options, self.config.limits.request_timeout);
         let body = RequestBody::new(body, Arc::clone(permit.quota()));
         let upload = body.progress();
-        let request = self.request(&granted, head.headers, body)?;
+        let request = self.request(&granted, head.headers, body, position)?;
         let request_authenticates_connection = authenticates_connection(request.headers());
         let exchanged = self.exchange(&granted, request, timeouts, permit.quota(), audit).await;
         let (mut response, connection, upload) = exchanged.map_err(|error| {
@@ -97,6 +118,7 @@ impl RequestSender {
         granted: &GrantedRequest<'_>,
         headers: HeaderMap,
         body: RequestBody,
+        position: Option<SpanContext>,
     ) -> Result<Request<RequestBody>, Error> {
         let mut request = Request::new(body);
         *request.method_mut() = Method::from_bytes(granted.target.method().as_bytes())
@@ -112,6 +134,11 @@ impl RequestSender {
         let HttpOrigin { scheme, host, port } = &granted.origin;
         let host = if *port == scheme.default_port() { host.to_string() } else { format!("{host}:{port}") };
         sent.insert(HOST, HeaderValue::try_from(host).map_err(|_| Error::HttpRequestUriInvalid)?);
+        if let Some(position) = position.filter(|_| granted.sends_trace_context()) {
+            let parent = HeaderValue::try_from(position.to_string()).expect("digits and `-`");
+            sent.remove("tracestate"); // belongs to the plugin's `traceparent`, which is replaced
+            sent.insert("traceparent", parent);
+        }
         for credential in granted.credentials(&self.config.allow) {
             for (name, value) in &credential.headers {
                 let name = HeaderName::try_from(name.as_str());

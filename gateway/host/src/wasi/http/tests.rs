@@ -55,7 +55,7 @@ fn table(allow: &str) -> Arc<PluginConfig> {
 }
 
 fn sender(allow: &str, own: &[SocketAddr], resolver: Arc<Fake>) -> Arc<RequestSender> {
-    let options = OutgoingOptions { own_listeners: own.to_vec(), ca_file: None };
+    let options = OutgoingOptions { own_listeners: own.to_vec(), ..OutgoingOptions::default() };
     RequestSender::new(OutboundHttp::with_resolver(options, resolver).unwrap(), table(allow))
 }
 
@@ -74,7 +74,7 @@ async fn get_with(sender: &RequestSender, url: &str, authorization: Option<&str>
     let request = request.body(nothing).unwrap();
     let audit = GrantAudit::new(sender.config.id.clone(), None, Arc::default());
     let permit = HttpQuota::new(&sender.config.limits, audit.clone()).start_request()?;
-    let answer = sender.send(request, RequestOptions::default(), permit, &audit).await?;
+    let answer = sender.send(request, RequestOptions::default(), permit, &audit, None).await?;
     let body = answer.into_body().collect().await?.to_bytes();
     Ok(String::from_utf8(body.to_vec()).unwrap())
 }

@@ -147,7 +147,7 @@ impl Server {
             |why: &str| HttpReply::stray(&ProtocolError { status: 503, ..ProtocolError::internal(why) });
         let id = random_id().map_err(|error| refuse(&error.to_string()))?;
         let (out, inbox) = mpsc::channel(MAX_PENDING_REQUESTS as usize);
-        let connection = StdioConnection::with_transport(caller.clone(), NetworkTransport::Tcp);
+        let connection = StdioConnection::with_transport(caller.clone(), NetworkTransport::Http);
         let permits = Arc::new(Semaphore::new(MAX_PENDING_REQUESTS as usize));
         let replaced = CancellationToken::new();
         {

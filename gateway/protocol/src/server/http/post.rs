@@ -149,7 +149,7 @@ impl Server {
         turn: Option<BudgetShare>,
     ) -> HttpAnswer {
         let caller = post.caller;
-        let mut span = self.span(request, NetworkTransport::Tcp);
+        let mut span = self.span(request, NetworkTransport::Http);
         let refuse = |span: ServerSpan, status: u16, error: ProtocolError| {
             HttpAnswer::Whole(HttpReply::new(status, span.respond(&request.id, RequestAnswer::Error(error))))
         };
@@ -157,7 +157,7 @@ impl Server {
             let error = ProtocolError::internal(BusyReason::UnreadResponses.to_string());
             return refuse(span, 503, error);
         }
-        let params = match post.read_params(request) {
+        let mut params = match post.read_params(request) {
             Ok(params) => params,
             Err(error) => {
                 let status = if claimed_revision.is_stateless() { 400 } else { 200 };
@@ -165,7 +165,7 @@ impl Server {
             }
         };
         drop(turn);
-        self.record_tool(&mut span, &post.caller.principal(), &params);
+        self.record_params(&mut span, &request.id, post.caller, &mut params);
         let is_initialize = request.method == Method::Initialize.as_str();
         if is_initialize && envelope::claimed_version(&params).is_none() {
             if claimed_revision.is_stateless() {
@@ -305,7 +305,7 @@ impl Server {
         mut span: ServerSpan,
     ) -> HttpAnswer {
         let id = &request.id;
-        span.set_revision(session.initialize_params().revision);
+        span.set_session(session);
         let Ok(running) = session.in_flight.begin(id) else {
             return HttpReply::new(200, span.respond(id, duplicate_id())).into();
         };
@@ -403,7 +403,7 @@ impl Server {
                         wants_answer.then(|| HttpReply::new(200, malformed(&error, unknown)))
                     }
                     Ok(Message::Request(request)) => {
-                        let mut span = self.span(&request, NetworkTransport::Tcp);
+                        let mut span = self.span(&request, NetworkTransport::Http);
                         let refuse = |span: ServerSpan, error| {
                             Some(HttpReply::new(200, span.respond(&request.id, RequestAnswer::Error(error))))
                         };
@@ -411,11 +411,11 @@ impl Server {
                             let error = ProtocolError::internal(BusyReason::UnreadResponses.to_string());
                             return refuse(span, error);
                         }
-                        let params = match params? {
+                        let mut params = match params? {
                             Ok(params) => params,
                             Err(error) => return refuse(span, error),
                         };
-                        self.record_tool(&mut span, &post.caller.principal(), &params);
+                        self.record_params(&mut span, &request.id, post.caller, &mut params);
                         let post = HttpPost { streaming: StreamSupport::Unsupported, ..post };
                         let answer = self.post_in_session(&session, post, &request, params, span).await;
                         match answer {

@@ -17,7 +17,7 @@ impl Observer for Recorder {
     fn call_ended(&self, _: &CallEnd<'_>) {}
 
     fn request_ended(&self, request: &RequestEnd<'_>) {
-        let &RequestEnd { method, tool, revision, transport, error, took: _ } = request;
+        let &RequestEnd { method, tool, revision, transport, error, took: _, traced: _ } = request;
         let ended = (
             transport.as_str(),
             revision.unwrap_or_default(),

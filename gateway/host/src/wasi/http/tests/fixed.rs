@@ -204,7 +204,7 @@ async fn undelivered_headers_and_trailers_have_a_limit() {
             let nothing = Empty::<Bytes>::new().map_err(|never| match never {}).boxed_unsync();
             let request = Request::get(&url).body(nothing).unwrap();
             let permit = quota.start_request().unwrap();
-            let answer = sender.send(request, RequestOptions::default(), permit, &audit).await;
+            let answer = sender.send(request, RequestOptions::default(), permit, &audit, None).await;
             let (head, body) = match answer {
                 Ok(answer) => answer.into_parts(),
                 Err(error) => break error,

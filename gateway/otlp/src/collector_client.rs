@@ -1,0 +1,104 @@
+//! The HTTP client of the exporters: that of the gateway, whichever thread an exporter runs on.
+//!
+//! A request runs in a task of the gateway's runtime, so that threads of the SDK can wait for it. Each has a time limit,
+//! which the exporters themselves don't have.
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use http_body_util::{BodyExt as _, Full, Limited};
+use moongate_system::https_client::{HttpsClient, error_with_cause};
+use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
+use tokio::runtime::Handle;
+use tokio_util::task::AbortOnDropHandle;
+use url::Url;
+
+/// The largest response, in bytes. Collectors respond with a few.
+const MAX_RESPONSE_BYTES: usize = 64 << 10;
+
+/// Sends the exports of one signal, and logs when they begin to fail and when they succeed again.
+#[derive(Debug)]
+pub(crate) struct CollectorClient {
+    client: HttpsClient,
+    runtime: Handle,
+    timeout: Duration,
+    /// The signal and the collector, for logs. Addresses can contain secrets, so it names only the origin.
+    signal: &'static str,
+    collector: String,
+    is_failing: AtomicBool,
+}
+
+impl CollectorClient {
+    /// Must be called within a runtime.
+    pub(crate) fn new(client: HttpsClient, timeout: Duration, signal: &'static str, endpoint: &str) -> Self {
+        Self {
+            client,
+            runtime: Handle::current(),
+            timeout,
+            signal,
+            collector: collector_name(endpoint),
+            is_failing: AtomicBool::new(false),
+        }
+    }
+
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let client = self.client.clone();
+        let exchange = async move {
+            let (head, body) = client.request(request.map(Full::new)).await?.into_parts();
+            let body = Limited::new(body, MAX_RESPONSE_BYTES).collect().await?.to_bytes();
+            Ok::<_, HttpError>(Response::from_parts(head, body))
+        };
+        let limit = self.timeout;
+        let task = self.runtime.spawn(async move { tokio::time::timeout(limit, exchange).await });
+        match AbortOnDropHandle::new(task).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(_)) => Err(format!("no response within {:?}", self.timeout).into()),
+            Err(_) => Err("the gateway is shutting down".into()),
+        }
+    }
+
+    fn log(&self, result: &Result<Response<Bytes>, HttpError>) {
+        let (signal, collector) = (self.signal, &self.collector);
+        let problem = match result {
+            Ok(response) if response.status().is_success() => None,
+            Ok(response) => Some(format!("status {}", response.status().as_u16())),
+            Err(error) => Some(error_with_cause(&**error)),
+        };
+        match problem {
+            None => {
+                if self.is_failing.swap(false, Ordering::Relaxed) {
+                    tracing::info!("{collector} accepts {signal} again");
+                }
+            }
+            Some(problem) => {
+                if !self.is_failing.swap(true, Ordering::Relaxed) {
+                    tracing::warn!("can't export {signal} to {collector}: {problem}");
+                }
+            }
+        }
+    }
+}
+
+/// The origin of the collector's address: the rest can contain secrets.
+pub(crate) fn collector_name(endpoint: &str) -> String {
+    let origin = Url::parse(endpoint).map(|url| url.origin().ascii_serialization());
+    origin.unwrap_or_else(|_| "the collector".to_owned())
+}
+
+impl HttpClient for CollectorClient {
+    fn send_bytes<'life, 'async_trait>(
+        &'life self,
+        request: Request<Bytes>,
+    ) -> Pin<Box<dyn Future<Output = Result<Response<Bytes>, HttpError>> + Send + 'async_trait>>
+    where
+        'life: 'async_trait,
+        Self: 'async_trait,
+    {
+        Box::pin(async move {
+            let result = self.send(request).await;
+            self.log(&result);
+            result
+        })
+    }
+}
