@@ -58,7 +58,12 @@ pub(crate) fn of_request(request: &RequestEnd<'_>, traced: &TracedRequest) -> Sp
     push_text(add, "moongate.caller", &caller.to_string());
     match caller {
         Caller::Address(address) => add.push(KeyValue::new("client.address", address.to_string())),
-        Caller::Local | Caller::Named(_) | Caller::Subject(_) | Caller::Certificate(_) | Caller::User(_) => {}
+        Caller::Local
+        | Caller::Named(_)
+        | Caller::Subject(_)
+        | Caller::Certificate(_)
+        | Caller::User(_)
+        | Caller::Operator(_) => {}
     }
     let method = request.method.unwrap_or("_OTHER");
     let name = match request.tool.or(prompt.as_ref()) {

@@ -160,7 +160,7 @@ impl AdminListener {
 
 /// Sends a request of an operator. Its connection ends with it, which cancels the request if the client disconnects.
 async fn operator_call(server: Arc<Server>, address: IpAddr, request: Vec<u8>) -> Option<Vec<u8>> {
-    let connection = StdioConnection::with_transport(Caller::Operator(address), NetworkTransport::Tcp);
+    let connection = StdioConnection::with_transport(Caller::Operator(address), NetworkTransport::Http);
     let _cancels = OperatorConnection(Arc::clone(&connection));
     let message = match server.stdio_line(&connection, &request) {
         LineReply::None => return None,

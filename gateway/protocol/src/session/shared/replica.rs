@@ -25,9 +25,9 @@ use super::copy::SharedCopy;
 use super::event_writer::EventLogQueue;
 use super::record::{SessionContent, caller_digest, principal_digest};
 use super::{
-    BusySession, JournalPosition, MAX_JOURNAL_ENTRIES, MAX_LOGGED_MESSAGE_BYTES, Mail, MailContent, MailOutcome,
-    MailRecipient, NewSession, ReplicaId, SessionUpdate, SessionUpdateOutcome, SharedSessionStore,
-    SharedStoreError, StreamName, WakeUp,
+    BusySession, JournalPosition, MAX_JOURNAL_ENTRIES, MAX_LOGGED_MESSAGE_BYTES, Mail, MailContent,
+    MailOutcome, MailRecipient, NewSession, ReplicaId, SessionUpdate, SessionUpdateOutcome,
+    SharedSessionStore, SharedStoreError, StreamName, WakeUp,
 };
 
 /// The interval between heartbeats, well below [`REPLICA_LEASE`](super::REPLICA_LEASE).
