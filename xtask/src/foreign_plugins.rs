@@ -39,15 +39,26 @@ const SOURCES: [ForeignSource; 3] = [
 ];
 
 /// The helper libraries of other languages, which have tests and no component.
-const LIBRARIES: [ForeignSource; 1] = [ForeignSource {
-    name: "moongate (Python)",
-    language: Language::Python,
-    directory: PYTHON_LIBRARY,
-    tools: "plugins/statistics",
-}];
+const LIBRARIES: [ForeignSource; 2] = [
+    ForeignSource {
+        name: "library for Python",
+        language: Language::Python,
+        directory: PYTHON_LIBRARY,
+        tools: "plugins/statistics",
+    },
+    ForeignSource {
+        name: "library for JavaScript",
+        language: Language::JavaScript,
+        directory: JAVASCRIPT_LIBRARY,
+        tools: "plugins/text",
+    },
+];
 
 /// The helper library for Python.
 const PYTHON_LIBRARY: &str = "plugin-sdk/python";
+
+/// The helper library for JavaScript.
+const JAVASCRIPT_LIBRARY: &str = "plugin-sdk/javascript";
 
 /// Tests of a plugin that take longer hang.
 const TESTS_TIMEOUT: Duration = Duration::from_secs(120);
@@ -152,7 +163,7 @@ fn output_directory(project: &Project, name: &str) -> PathBuf {
 /// and the WIT contract.
 fn sources_hash(project: &Project, source: ForeignSource) -> Result<String> {
     let mut files = Vec::new();
-    for directory in [source.directory, "wit"].into_iter().chain(source.language.library()) {
+    for directory in [source.directory, "wit", source.language.library()] {
         collect_files(&project.root().join(directory), &mut files)?;
     }
     files.sort();
@@ -168,10 +179,10 @@ fn sources_hash(project: &Project, source: ForeignSource) -> Result<String> {
 
 impl Language {
     /// The sources of the helper library that components contain.
-    fn library(self) -> Option<&'static str> {
+    fn library(self) -> &'static str {
         match self {
-            Self::JavaScript => None,
-            Self::Python => Some("plugin-sdk/python/src"),
+            Self::JavaScript => JAVASCRIPT_LIBRARY,
+            Self::Python => PYTHON_LIBRARY,
         }
     }
 }
@@ -221,10 +232,12 @@ impl ForeignPlugin {
             .with_context(|| format!("can't create `{}`", self.output.display()))?;
         match self.language {
             Language::JavaScript => {
-                let script = self.source.join("build.mjs");
-                ProcessRun::new("node")
-                    .arg(script)
-                    .arg(built)
+                // A guest can use the contract alone, with a script of its own.
+                let own = self.source.join("build.mjs");
+                let library = project.root().join(JAVASCRIPT_LIBRARY).join("build.mjs");
+                let run = ProcessRun::new("node").arg(if own.is_file() { own } else { library });
+                run.arg(built)
+                    .arg(self.source.join("src/plugin.js"))
                     .current_dir(&self.tools)
                     .stdout_to_stderr()
                     .run()
@@ -244,8 +257,9 @@ impl ForeignPlugin {
     fn test(&self, project: &Project) -> Result<Tally> {
         let run = match self.language {
             Language::JavaScript => {
-                let fakes = ["--import", "./tests/gateway.mjs"];
-                ProcessRun::new("node").args(fakes).args(["--test", "--test-reporter=tap"])
+                let register = project.root().join(JAVASCRIPT_LIBRARY).join("src/register.js");
+                let run = ProcessRun::new("node").arg("--import").arg(register);
+                run.args(["--test", "--test-reporter=tap"])
             }
             Language::Python => {
                 let library = project.root().join(PYTHON_LIBRARY).join("src");

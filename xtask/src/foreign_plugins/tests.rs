@@ -33,7 +33,7 @@ fn a_component_of_other_sources_counts_as_not_built() {
         fs::write(path, content).unwrap();
     };
     write(&directory.path().join("wit/a.wit"), "package a:b;");
-    for library in SOURCES.iter().filter_map(|origin| origin.language.library()) {
+    for library in SOURCES.map(|origin| origin.language.library()) {
         write(&directory.path().join(library).join("source"), "a library");
     }
     for origin in SOURCES {
