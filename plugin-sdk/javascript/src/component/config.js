@@ -3,6 +3,7 @@
 import { get, getAll } from "wasi:config/store@0.2.0-rc.1";
 
 import { ConfigError } from "../errors.js";
+import { payload } from "./payload.js";
 
 export const configGet = (key) => read(() => get(key));
 export const configAll = () => read(() => getAll());
@@ -11,6 +12,6 @@ function read(run) {
     try {
         return run();
     } catch (error) {
-        throw new ConfigError(`cannot read the configuration: ${error.val ?? error}`);
+        throw new ConfigError(`cannot read the configuration: ${payload(error).val ?? error}`);
     }
 }

@@ -3,6 +3,7 @@
 import { getDirectories } from "wasi:filesystem/preopens@0.2.12";
 
 import { FileError } from "../errors.js";
+import { payload } from "./payload.js";
 
 const CHUNK = 64 * 1024;
 
@@ -29,7 +30,7 @@ function at(path, run) {
         if (!best) throw "no-entry";
         return run(best.directory, wanted.slice(best.root === "/" ? 1 : best.root.length + 1) || ".");
     } catch (error) {
-        const found = error?.payload ?? error;
+        const found = payload(error);
         const code = typeof found === "string" ? found : found?.tag;
         if (error instanceof Error && typeof code !== "string") throw error;
         throw new FileError(code, `\`${path}\`: ${REASONS[code] ?? String(code).replaceAll("-", " ")}`);

@@ -5,6 +5,7 @@ import { Fields, httpErrorCode, OutgoingBody, OutgoingRequest, RequestOptions } 
 
 import { HttpError } from "../errors.js";
 import { utf8 } from "../utf8.js";
+import { payload } from "./payload.js";
 
 const METHODS = ["get", "head", "post", "put", "delete", "connect", "options", "trace", "patch"];
 
@@ -19,7 +20,7 @@ export function httpSend({ method, scheme, authority, origin, path, headers, bod
     try {
         fields = Fields.fromList(lines);
     } catch (error) {
-        throw new HttpError("invalid-header", `cannot send the headers: ${error?.tag ?? error}`);
+        throw new HttpError("invalid-header", `cannot send the headers: ${payload(error)?.tag ?? error}`);
     }
     const request = new OutgoingRequest(fields);
     const known = METHODS.includes(method.toLowerCase());
@@ -120,16 +121,16 @@ function attempt(place, run) {
     try {
         return run();
     } catch (error) {
-        throw explain(error?.payload ?? error, place);
+        throw explain(payload(error), place);
     }
 }
 
 const dispose = (resource) => resource[Symbol.dispose]?.();
-const tagOf = (error) => (error?.payload ?? error)?.tag;
+const tagOf = (error) => payload(error)?.tag;
 
 /** The code of a failed stream, if it has one. */
 function errorCode(error) {
-    const found = error?.payload ?? error;
+    const found = payload(error);
     return found?.tag === "last-operation-failed" ? httpErrorCode(found.val) ?? undefined : undefined;
 }
 

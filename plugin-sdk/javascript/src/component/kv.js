@@ -4,6 +4,7 @@ import * as atomics from "wasi:keyvalue/atomics@0.2.0-draft2";
 import { open } from "wasi:keyvalue/store@0.2.0-draft2";
 
 import { KvError } from "../errors.js";
+import { payload } from "./payload.js";
 
 export const kvGet = (key) => use((bucket) => bucket.get(key));
 export const kvSet = (key, value) => use((bucket) => bucket.set(key, value));
@@ -30,8 +31,9 @@ function snapshot(cas) {
             try {
                 atomics.swap(cas, value);
             } catch (error) {
-                if (error?.tag === "cas-failed") return snapshot(error.val);
-                throw kvError(error?.tag === "store-error" ? error.val : error);
+                const found = payload(error);
+                if (found?.tag === "cas-failed") return snapshot(found.val);
+                throw kvError(found?.tag === "store-error" ? found.val : error);
             }
             return undefined;
         },
@@ -47,8 +49,8 @@ function use(run) {
 }
 
 function kvError(error) {
-    if (error instanceof Error && error.tag === undefined) return error;
-    const { tag, val } = error.payload ?? error;
+    const { tag, val } = payload(error);
+    if (tag === undefined) return error; // a bug
     // The contract has no error code for a full storage; the gateway's message names the limit.
     if (tag === "other") return new KvError(val.includes("limits.state") ? "full" : "other", val);
     return new KvError("not-granted", "state isn't granted; an operator can allow it");
