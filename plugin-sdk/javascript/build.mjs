@@ -41,7 +41,7 @@ const common = {
 const directory = await mkdtemp(join(tmpdir(), "moongate-"));
 try {
     const plugin = await load();
-    const { code, imports } = await bundle();
+    const { code, imports, asks } = await bundle();
     await mkdir(join(directory, "wit/deps"), { recursive: true });
     await cp(join(here, "wit/deps"), join(directory, "wit/deps"), { recursive: true });
     await cp(join(here, "wit"), join(directory, "wit/deps/moongate"), {
@@ -51,6 +51,11 @@ try {
     for (const name of ["http", "io", "clocks", "cli", "random", "filesystem"]) {
         const file = join(directory, `wit/deps/wasi-${name}-0.2.12/${name}.wit`);
         await writeFile(file, hidden(await readFile(file, "utf8")));
+    }
+    if (!asks) {
+        // Otherwise the gateway would report that the plugin was built to ask the client.
+        const file = join(directory, "wit/deps/moongate/host.wit");
+        await writeFile(file, (await readFile(file, "utf8")).replace(/\n {2}answer: func[^;]*;/, ""));
     }
     await writeFile(join(directory, "wit/world.wit"), world(plugin, imports));
     await writeFile(join(directory, "plugin.js"), code);
@@ -105,7 +110,10 @@ async function bundle() {
     const [map, js] = outputFiles[0].path.endsWith(".map") ? outputFiles : outputFiles.toReversed();
     const { imports } = Object.values(metafile.outputs).find((one) => one.entryPoint || one.imports.length > 0);
     const lines = JSON.stringify(sourceLines(JSON.parse(map.text)));
-    return { code: `${js.text}\nglobalThis.moongateSourceLines = ${lines};\n`, imports: imports.filter(({ external }) => external).map(({ path }) => path) };
+    const own = Object.keys(metafile.inputs).filter((file) => file !== "<stdin>" && !resolve(file).startsWith(`${here}/`));
+    const texts = await Promise.all(own.map((file) => readFile(resolve(file), "utf8").catch(() => "")));
+    const asks = texts.some((text) => /\bask(All)?\b/.test(text));
+    return { code: `${js.text}\nglobalThis.moongateSourceLines = ${lines};\n`, asks, imports: imports.filter(({ external }) => external).map(({ path }) => path) };
 }
 
 /** The lines of the plugin's own files, by line of the bundle: for stack traces. */

@@ -10,6 +10,7 @@ import argparse
 import ast
 import importlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -86,6 +87,11 @@ def build(tool: str, output: Path, source: Path, module: str, paths: list[Path])
         directory = Path(temporary)
         (directory / "wit").mkdir()
         (directory / "wit/world.wit").write_text(world(plugin, modules))
+        shutil.copytree(_WIT, directory / "contract")
+        if "moongate.ask" not in modules:
+            # Otherwise the gateway would report that the plugin was built to ask the client.
+            host = directory / "contract/host.wit"
+            host.write_text(re.sub(r"\n  answer: func[^;]*;", "", host.read_text()))
         (directory / "entry").mkdir()
         (directory / "entry/moongate_entry.py").write_text(
             _ENTRY.format(module=module, modules=sorted(name for name in modules if importable(name)))
@@ -95,7 +101,7 @@ def build(tool: str, output: Path, source: Path, module: str, paths: list[Path])
         output.parent.mkdir(parents=True, exist_ok=True)
         # A gateway that watches the file never sees a partial one.
         partial = output.with_name(output.name + ".new")
-        command = [tool, "-q", "-d", str(_WIT), "-d", str(directory / "wit"), "-w", "moongate:component/component"]
+        command = [tool, "-q", "-d", str(directory / "contract"), "-d", str(directory / "wit"), "-w", "moongate:component/component"]
         command += ["--full-names", "componentize", "moongate_entry", "-o", str(partial), "-p", str(directory / "entry")]
         for path in (source, *paths, package):
             command += ["-p", str(path)]
@@ -147,6 +153,8 @@ def imported_modules(directories: list[Path]) -> set[str]:
                 found |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+            elif isinstance(node, ast.Attribute) and node.attr in ("ask", "ask_all"):
+                found.add("moongate.ask")  # `Context.ask`
             elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "moongate":
                 found.add(f"moongate.{node.attr}")
     return found

@@ -92,7 +92,7 @@ class ComponentHost:
         return request.meta_value(key)
 
     def answer(self, key: str) -> str | None:
-        return request.answer(key)
+        return request.answer(key)  # missing if the plugin asks nothing
 
     def state(self) -> bytes | None:
         return request.state()
