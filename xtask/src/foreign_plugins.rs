@@ -17,7 +17,7 @@ use crate::report::{self, Tally};
 use crate::run::ProcessRun;
 
 /// All plugins and guests.
-const SOURCES: [ForeignSource; 3] = [
+const SOURCES: [ForeignSource; 5] = [
     ForeignSource {
         name: "statistics",
         language: Language::Python,
@@ -34,6 +34,18 @@ const SOURCES: [ForeignSource; 3] = [
         name: "words",
         language: Language::JavaScript,
         directory: "tests/guests/words",
+        tools: "plugins/text",
+    },
+    ForeignSource {
+        name: "misuse-python",
+        language: Language::Python,
+        directory: "tests/guests/misuse-python",
+        tools: "plugins/statistics",
+    },
+    ForeignSource {
+        name: "misuse-javascript",
+        language: Language::JavaScript,
+        directory: "tests/guests/misuse-javascript",
         tools: "plugins/text",
     },
 ];
