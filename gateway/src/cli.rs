@@ -17,6 +17,7 @@ use crate::telemetry::{LogFormat, Verbosity, WarningDestination, set_stderr_form
 mod add;
 mod admin_client;
 mod audit;
+mod build;
 mod call;
 mod check;
 mod client;
@@ -101,6 +102,7 @@ Examples:
   moongate check                     report all problems in gateway.toml
   moongate inspect ./hello.wasm      show what a component offers and needs
   moongate new hello                 create a plugin project
+  moongate build                     build the plugin in the current directory
   moongate call time_convert_time source_timezone=UTC time=12:00 target_timezone=Asia/Tokyo
 
 Exit codes:
@@ -190,6 +192,7 @@ enum CliCommand {
     Update(update::Update),
     Push(push::Push),
     New(new::New),
+    Build(build::Build),
     Client(client::Client),
     Connect(connect::Connect),
     Schema(schema::Schema),
@@ -247,6 +250,7 @@ impl Cli {
             | CliCommand::Update(_)
             | CliCommand::Push(_)
             | CliCommand::New(_)
+            | CliCommand::Build(_)
             | CliCommand::Client(_)
             | CliCommand::Connect(_)
             | CliCommand::Schema(_)
@@ -270,6 +274,7 @@ impl Cli {
             | CliCommand::State(_)
             | CliCommand::Fetch(_)
             | CliCommand::New(_)
+            | CliCommand::Build(_)
             | CliCommand::Client(_)
             | CliCommand::Connect(_)
             | CliCommand::Schema(_)
@@ -329,6 +334,7 @@ impl Cli {
             CliCommand::Update(update) => update.run(&common).await,
             CliCommand::Push(push) => push.run(&common).await,
             CliCommand::New(new) => new.run(&common),
+            CliCommand::Build(build) => build.run(&common),
             CliCommand::Client(client) => client.run(&common),
             CliCommand::Connect(connect) => connect.run(&common).await,
             CliCommand::Schema(schema) => schema.run().map_err(CommandError::from),
