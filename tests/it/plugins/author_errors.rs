@@ -110,7 +110,7 @@ fn broken_servers_fail_alike() {
         &workspace,
         "request",
         &json!({ "url": "ftp://rates.example" }),
-        "invalid URL `ftp://rates.example`",
+        "invalid URL `ftp://rates.example",
     );
 }
 
