@@ -17,6 +17,7 @@ use crate::telemetry::{LogFormat, Verbosity, WarningDestination, set_stderr_form
 mod add;
 mod admin_client;
 mod audit;
+mod build;
 mod call;
 mod check;
 mod client;
@@ -103,6 +104,7 @@ Examples:
   moongate check                     report all problems in gateway.toml
   moongate inspect ./hello.wasm      show what a component offers and needs
   moongate new hello                 create a plugin project
+  moongate build                     build the plugin in the current directory
   moongate call time_convert_time source_timezone=UTC time=12:00 target_timezone=Asia/Tokyo
 
 Exit codes:
@@ -194,6 +196,7 @@ enum CliCommand {
     Update(update::Update),
     Push(push::Push),
     New(new::New),
+    Build(build::Build),
     Client(client::Client),
     Connect(connect::Connect),
     Schema(schema::Schema),
@@ -253,6 +256,7 @@ impl Cli {
             | CliCommand::Update(_)
             | CliCommand::Push(_)
             | CliCommand::New(_)
+            | CliCommand::Build(_)
             | CliCommand::Client(_)
             | CliCommand::Connect(_)
             | CliCommand::Schema(_)
@@ -278,6 +282,7 @@ impl Cli {
             | CliCommand::State(_)
             | CliCommand::Fetch(_)
             | CliCommand::New(_)
+            | CliCommand::Build(_)
             | CliCommand::Client(_)
             | CliCommand::Connect(_)
             | CliCommand::Schema(_)
@@ -339,6 +344,7 @@ impl Cli {
             CliCommand::Update(update) => update.run(&common).await,
             CliCommand::Push(push) => push.run(&common).await,
             CliCommand::New(new) => new.run(&common),
+            CliCommand::Build(build) => build.run(&common),
             CliCommand::Client(client) => client.run(&common),
             CliCommand::Connect(connect) => connect.run(&common).await,
             CliCommand::Schema(schema) => schema.run().map_err(CommandError::from),

@@ -19,3 +19,4 @@ mod diagnostic_places;
 #[cfg(unix)]
 mod readme;
 mod mistyped_input;
+mod other_languages;

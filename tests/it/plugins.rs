@@ -1,5 +1,6 @@
 //! The included plugins and the SDK.
 
+mod author_errors;
 mod exported_functions;
 mod fetch;
 mod memory;

@@ -17,7 +17,7 @@ use crate::report::{self, Tally};
 use crate::run::ProcessRun;
 
 /// All plugins and guests.
-const SOURCES: [ForeignSource; 3] = [
+const SOURCES: [ForeignSource; 5] = [
     ForeignSource {
         name: "statistics",
         language: Language::Python,
@@ -36,7 +36,41 @@ const SOURCES: [ForeignSource; 3] = [
         directory: "tests/guests/words",
         tools: "plugins/text",
     },
+    ForeignSource {
+        name: "misuse-python",
+        language: Language::Python,
+        directory: "tests/guests/misuse-python",
+        tools: "plugins/statistics",
+    },
+    ForeignSource {
+        name: "misuse-javascript",
+        language: Language::JavaScript,
+        directory: "tests/guests/misuse-javascript",
+        tools: "plugins/text",
+    },
 ];
+
+/// The helper libraries of other languages, which have tests and no component.
+const LIBRARIES: [ForeignSource; 2] = [
+    ForeignSource {
+        name: "library for Python",
+        language: Language::Python,
+        directory: PYTHON_LIBRARY,
+        tools: "plugins/statistics",
+    },
+    ForeignSource {
+        name: "library for JavaScript",
+        language: Language::JavaScript,
+        directory: JAVASCRIPT_LIBRARY,
+        tools: "plugins/text",
+    },
+];
+
+/// The helper library for Python.
+const PYTHON_LIBRARY: &str = "plugin-sdk/python";
+
+/// The helper library for JavaScript.
+const JAVASCRIPT_LIBRARY: &str = "plugin-sdk/javascript";
 
 /// Tests of a plugin that take longer hang.
 const TESTS_TIMEOUT: Duration = Duration::from_secs(120);
@@ -72,9 +106,9 @@ enum Language {
 struct ForeignPlugin {
     language: Language,
     name: &'static str,
-    /// Its directory in the checkout, relative.
-    directory: &'static str,
-    /// The same, absolute.
+    /// Its sources.
+    origin: ForeignSource,
+    /// Its directory in the checkout, absolute.
     source: PathBuf,
     /// The directory that contains `node_modules`, or the environment's Python.
     tools: PathBuf,
@@ -98,11 +132,17 @@ pub(crate) fn build(project: &Project) -> Result<()> {
 /// Builds all plugins and runs their tests; a missing tool skips the plugin, or fails in CI.
 pub(crate) fn check(project: &Project) -> Result<Tally> {
     let mut total = Tally::default();
+    for source in LIBRARIES {
+        total.add(match ForeignPlugin::install(project, source)? {
+            Ok(library) => library.test(project)?,
+            Err(missing) => install::skip_loudly(source.name, &missing),
+        });
+    }
     for source in SOURCES {
         total.add(match ForeignPlugin::install(project, source)? {
             Ok(plugin) => {
                 plugin.build(project)?;
-                if plugin.source.join("tests").is_dir() { plugin.test()? } else { Tally::default() }
+                if plugin.source.join("tests").is_dir() { plugin.test(project)? } else { Tally::default() }
             }
             Err(missing) => install::skip_loudly(&format!("plugin {}", source.name), &missing),
         });
@@ -112,13 +152,14 @@ pub(crate) fn check(project: &Project) -> Result<Tally> {
 
 /// Returns true if `plugins/dist` contains all plugins, built from the current sources.
 pub(crate) fn are_built(project: &Project) -> Result<bool> {
-    for ForeignSource { name, directory, .. } in SOURCES {
+    for source in SOURCES {
+        let name = source.name;
         let output = output_directory(project, name);
         let fingerprint = fs::read_to_string(output.join(FINGERPRINT_FILE)).unwrap_or_default();
         let built = fs::read(output.join(format!("{name}.wasm")));
         let placed = fs::read(project.dist().join(format!("{name}.wasm")));
         let is_same = matches!((built, placed), (Ok(built), Ok(placed)) if built == placed);
-        if !is_same || fingerprint.split(' ').next() != Some(&*sources_hash(project, directory)?) {
+        if !is_same || fingerprint.split(' ').next() != Some(&*sources_hash(project, source)?) {
             return Ok(false);
         }
     }
@@ -130,12 +171,12 @@ fn output_directory(project: &Project, name: &str) -> PathBuf {
     project.target().join("foreign-plugins").join(name)
 }
 
-/// A hash of a component's inputs except the tools: its sources, its lockfile with the tools' versions, and the WIT
-/// contract.
-fn sources_hash(project: &Project, directory: &str) -> Result<String> {
+/// A hash of a component's inputs except the tools: its sources, its lockfile with the tools' versions, the helper library,
+/// and the WIT contract.
+fn sources_hash(project: &Project, source: ForeignSource) -> Result<String> {
     let mut files = Vec::new();
-    for directory in [project.root().join(directory), project.root().join("wit")] {
-        collect_files(&directory, &mut files)?;
+    for directory in [source.directory, "wit", source.language.library()] {
+        collect_files(&project.root().join(directory), &mut files)?;
     }
     files.sort();
     let mut parts = Vec::new();
@@ -148,9 +189,20 @@ fn sources_hash(project: &Project, directory: &str) -> Result<String> {
     Ok(format!("{:016x}", install::hash(&parts)))
 }
 
+impl Language {
+    /// The sources of the helper library that components contain.
+    fn library(self) -> &'static str {
+        match self {
+            Self::JavaScript => JAVASCRIPT_LIBRARY,
+            Self::Python => PYTHON_LIBRARY,
+        }
+    }
+}
+
 impl ForeignPlugin {
     /// Installs the tools of a plugin.
     fn install(project: &Project, source: ForeignSource) -> Result<Result<Self, MissingTool>> {
+        let origin = source;
         let ForeignSource { name, language, directory, tools: lockfile } = source;
         let label = lockfile.replace("plugins/", "plugin-");
         let tools = match language {
@@ -161,7 +213,7 @@ impl ForeignPlugin {
         };
         let source = project.root().join(directory);
         let output = output_directory(project, name);
-        Ok(tools.map(|tools| Self { language, name, directory, source, tools, output }))
+        Ok(tools.map(|tools| Self { language, name, origin, source, tools, output }))
     }
 
     /// Builds the component if an input changed, and copies it to its place.
@@ -182,7 +234,7 @@ impl ForeignPlugin {
         Ok(())
     }
 
-    /// Compiles the component and the bindings that the tests need.
+    /// Compiles the component.
     fn compile(&self, project: &Project, built: &Path) -> Result<()> {
         if self.output.exists() {
             fs::remove_dir_all(&self.output)
@@ -192,42 +244,38 @@ impl ForeignPlugin {
             .with_context(|| format!("can't create `{}`", self.output.display()))?;
         match self.language {
             Language::JavaScript => {
-                let script = self.source.join("build.mjs");
-                ProcessRun::new("node")
-                    .arg(script)
-                    .arg(built)
+                // A guest can use the contract alone, with a script of its own.
+                let own = self.source.join("build.mjs");
+                let library = project.root().join(JAVASCRIPT_LIBRARY).join("build.mjs");
+                let run = ProcessRun::new("node").arg(if own.is_file() { own } else { library });
+                run.arg(built)
+                    .arg(self.source.join("src/plugin.js"))
                     .current_dir(&self.tools)
                     .stdout_to_stderr()
                     .run()
             }
-            Language::Python => {
-                let tool = || {
-                    let world = format!("local:{}/plugin", self.name);
-                    let run =
-                        ProcessRun::new(self.tools.with_file_name("componentize-py")).args(["-q", "-d"]);
-                    let run = run.arg(project.root().join("wit")).args(["-d", "wit", "-w", &world]);
-                    run.current_dir(&self.source).stdout_to_stderr()
-                };
-                tool().arg("bindings").arg(self.bindings()).run()?;
-                tool().args(["componentize", "-p", "src", "app", "-o"]).arg(built).run()
-            }
+            Language::Python => ProcessRun::new(&self.tools)
+                .args(["-m", "moongate.build", "-o"])
+                .arg(built)
+                .env("PYTHONPATH", project.root().join(PYTHON_LIBRARY).join("src"))
+                .env("PYTHONDONTWRITEBYTECODE", "1")
+                .current_dir(&self.source)
+                .stdout_to_stderr()
+                .run(),
         }
     }
 
-    /// The directory of the Python bindings of the contract.
-    fn bindings(&self) -> PathBuf {
-        self.output.join("bindings")
-    }
-
     /// Runs the plugin's own tests, which need no component.
-    fn test(&self) -> Result<Tally> {
+    fn test(&self, project: &Project) -> Result<Tally> {
         let run = match self.language {
             Language::JavaScript => {
-                let fakes = ["--import", "./tests/gateway.mjs"];
-                ProcessRun::new("node").args(fakes).args(["--test", "--test-reporter=tap"])
+                let register = project.root().join(JAVASCRIPT_LIBRARY).join("src/register.js");
+                let run = ProcessRun::new("node").arg("--import").arg(register);
+                run.args(["--test", "--test-reporter=tap"])
             }
             Language::Python => {
-                let path = std::env::join_paths([self.source.join("src"), self.bindings()])
+                let library = project.root().join(PYTHON_LIBRARY).join("src");
+                let path = std::env::join_paths([self.source.join("src"), library])
                     .context("a path contains `:`, which PYTHONPATH can't contain")?;
                 let run = ProcessRun::new(&self.tools).args(["-m", "unittest", "discover", "-s", "tests"]);
                 run.env("PYTHONPATH", path).env("PYTHONDONTWRITEBYTECODE", "1")
@@ -251,7 +299,7 @@ impl ForeignPlugin {
     /// A hash of the component's sources, and after a space a hash of the tools' path.
     fn fingerprint(&self, project: &Project) -> Result<String> {
         let tools = self.tools.to_string_lossy();
-        Ok(format!("{} {:016x}", sources_hash(project, self.directory)?, install::hash(&[tools.as_bytes()])))
+        Ok(format!("{} {:016x}", sources_hash(project, self.origin)?, install::hash(&[tools.as_bytes()])))
     }
 }
 

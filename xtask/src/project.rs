@@ -92,7 +92,7 @@ impl Project {
                 guests.push(Guest { package: format!("{name}-plugin"), name });
             }
         }
-        for name in ["echo", "functions", "malformed", "stateful", "zoo"] {
+        for name in ["echo", "functions", "malformed", "misuse", "stateful", "zoo"] {
             guests.push(Guest { package: format!("{name}-guest"), name: name.to_owned() });
         }
         guests.sort_by(|a, b| a.name.cmp(&b.name));

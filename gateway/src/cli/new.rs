@@ -10,38 +10,35 @@ use clap::Args;
 use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::{CommonOptions, ExitKind, print};
 
+mod language;
 mod name;
 mod sdk;
 
+use language::Language;
 use name::ProjectName;
 use sdk::{ReleasedSdk, SdkSource};
 
-/// Create a plugin project in Rust with one tool and its test
+/// Create a plugin project with one tool and its test
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   moongate new hello
+  moongate new hello --lang python
   moongate new plugins/hello --sdk ~/src/moongate
 
-A released gateway uses the SDK of its release. With a gateway that you built yourself, add `--sdk`.")]
+In Rust, a released gateway uses the SDK of its release. With a gateway that you built yourself, add `--sdk`. Projects in \
+other languages contain their library.")]
 pub(super) struct New {
     /// Directory to create; its last part is the plugin's name
     #[arg(value_name = "NAME")]
     directory: PathBuf,
-    /// SDK to use: a directory, or the URL of a Git repository
+    /// Language of the plugin
+    #[arg(long, value_name = "LANGUAGE", default_value = "rust")]
+    lang: Language,
+    /// SDK to use for Rust: a directory, or the URL of a Git repository
     #[arg(long, value_name = "PATH|URL")]
     sdk: Option<String>,
 }
-
-/// The files of the project and their templates.
-const TEMPLATE_FILES: [(&str, &str); 6] = [
-    ("Cargo.toml", include_str!("new/template/Cargo.toml.in")),
-    ("src/lib.rs", include_str!("new/template/lib.rs.in")),
-    ("README.md", include_str!("new/template/README.md.in")),
-    ("gateway.toml", include_str!("new/template/gateway.toml.in")),
-    ("rust-toolchain.toml", include_str!("new/template/rust-toolchain.toml.in")),
-    (".gitignore", include_str!("new/template/gitignore.in")),
-];
 
 impl New {
     pub(super) fn run(&self, common: &CommonOptions) -> CommandResult {
@@ -49,23 +46,44 @@ impl New {
             |message: &str, hint: &str| CommandError::new(ExitKind::Usage).message(message, Some(hint));
         let name =
             ProjectName::of(&self.directory).map_err(|error| usage(&error.to_string(), error.hint()))?;
-        let sdk = SdkSource::find(self.sdk.as_deref(), ReleasedSdk::OWN)
-            .map_err(|error| usage(&error.to_string(), &error.hint()))?;
-        let component = component_path(&name, env::var_os("CARGO_TARGET_DIR").map(PathBuf::from));
+        let sdk = match (self.lang, &self.sdk) {
+            (Language::Rust, named) => Some(
+                SdkSource::find(named.as_deref(), ReleasedSdk::OWN)
+                    .map_err(|error| usage(&error.to_string(), &error.hint()))?,
+            ),
+            (_, None) => None,
+            (_, Some(_)) => {
+                return Err(usage("`--sdk` is for Rust", "remove it: the project contains its library"));
+            }
+        };
+        let component = match self.lang {
+            Language::Rust => component_path(&name, env::var_os("CARGO_TARGET_DIR").map(PathBuf::from)),
+            Language::Python | Language::Javascript | Language::Typescript => format!("target/{name}.wasm"),
+        };
         let shown = self.directory.display();
         if fs::symlink_metadata(&self.directory).is_ok() && !is_empty(&self.directory) {
             let message = format!("`{shown}` already exists");
             return Err(usage(&message, "choose another directory"));
         }
-        for (file, text) in TEMPLATE_FILES {
-            write(&self.directory.join(file), &fill(text, &name, &sdk, &component)).with_context(|| {
+        let dependency = sdk.as_ref().map(SdkSource::dependency).unwrap_or_default();
+        let project = self.lang.files().iter().map(|(file, text)| {
+            let text = fill(text, &name, &dependency, &component);
+            ((*file).to_owned(), text.replace("@extension@", self.lang.extension()))
+        });
+        let library = self.lang.library().iter();
+        let library = library.map(|(file, text)| (format!("vendor/moongate/{file}"), (*text).to_owned()));
+        for (file, text) in project.chain(library) {
+            write(&self.directory.join(file), &text).with_context(|| {
                 format!("can't create `{shown}`; remove the incomplete directory and try again")
             })?;
         }
         print::stdout(&format!("created `{shown}`: a plugin with the tool `greet` and its test\n"))?;
         if !common.quiet {
-            print::note(&format!("the project uses {sdk}"));
-            print::stderr_lines(&next_steps(&self.directory, &component));
+            match sdk {
+                Some(sdk) => print::note(&format!("the project uses {sdk}")),
+                None => print::note("the project's library is in `vendor/moongate`"),
+            }
+            print::stderr_lines(&next_steps(self.lang, &self.directory, &component));
         }
         Ok(ExitKind::Success)
     }
@@ -90,16 +108,17 @@ fn component_path(name: &ProjectName, target: Option<PathBuf>) -> String {
     target.join("wasm32-wasip2/release").join(name.file()).to_string_lossy().into_owned()
 }
 
-fn fill(text: &str, name: &ProjectName, sdk: &SdkSource, component: &str) -> String {
+/// Fills in a template. `dependency` is the SDK in `Cargo.toml`.
+fn fill(text: &str, name: &ProjectName, dependency: &str, component: &str) -> String {
     text.replace("@name@", name.as_str())
         .replace("@type@", &name.type_name())
         .replace("@component@", &print::shell_word(component))
         .replace("@source@", &sdk::toml_string(component))
-        .replace("@sdk@", &sdk.dependency())
+        .replace("@sdk@", dependency)
 }
 
 /// The next commands to run.
-fn next_steps(directory: &Path, component: &str) -> String {
+fn next_steps(language: Language, directory: &Path, component: &str) -> String {
     let program = print::program_name();
     // The commands change the current directory.
     let program = if program.contains(std::path::is_separator) {
@@ -110,9 +129,9 @@ fn next_steps(directory: &Path, component: &str) -> String {
     let directory = print::shell_word(&directory.to_string_lossy());
     let program = print::shell_word(&program);
     let component = print::shell_word(component);
+    let test = language.test_command();
     format!(
-        "next:\n  cd {directory} && cargo test\n  cargo build --release --target wasm32-wasip2 && {program} call \
-         --plugin {component} greet name=Ada\n"
+        "next:\n  cd {directory} && {test}\n  {program} build && {program} call --plugin {component} greet name=Ada\n"
     )
 }
 

@@ -1,9 +1,11 @@
-"""The calculations, with Python's `statistics` module. This file doesn't depend on the gateway."""
+"""The calculations, with Python's `statistics` module."""
 
 import math
 import statistics
 from collections.abc import Iterable
 from contextlib import contextmanager
+
+from moongate import ToolError
 
 # The maximum length of a list: a longer one would exceed the time limit of a call.
 MOST = 100_000
@@ -12,17 +14,16 @@ MOST = 100_000
 LARGEST = 1e150
 
 
-class Unusable(Exception):
+class Unusable(ToolError):
     """Invalid numbers; the message is for the caller."""
 
 
-def numbers(values: list[float], name: str) -> list[float]:
-    """Convert the values to floats, and check their size."""
-    found = [float(value) for value in values]
-    for value in found:
+def check(values: list[float], name: str) -> list[float]:
+    """Check the size of the values."""
+    for value in values:
         if abs(value) > LARGEST:
             raise Unusable(f"`{name}` contains {value:g}, which is too large: the limit is {LARGEST:g}")
-    return found
+    return values
 
 
 @contextmanager

@@ -1,4 +1,6 @@
-// The functions of the tools. This file doesn't depend on the gateway.
+// The functions of the tools.
+
+import { ToolError } from "moongate";
 
 /** The styles of `changeCase`, each with a function that joins words. */
 const STYLES = {
@@ -21,7 +23,7 @@ const SPELLED = {
 };
 
 /** An invalid argument; the message is for the caller. */
-export class Unusable extends Error {}
+export class Unusable extends ToolError {}
 
 /**
  * The words of a text or of a name in any style, in lower case: `parseHTTPBody2` has `parse`, `http` and `body2`.

@@ -41,6 +41,9 @@ impl Workspace {
             "malformed",
             "functions",
             "words",
+            "misuse",
+            "misuse-python",
+            "misuse-javascript",
         ] {
             let mark = format!("@{name}@");
             if text.contains(&mark) {

@@ -33,11 +33,15 @@ fn a_component_of_other_sources_counts_as_not_built() {
         fs::write(path, content).unwrap();
     };
     write(&directory.path().join("wit/a.wit"), "package a:b;");
-    for ForeignSource { name, directory: own, .. } in SOURCES {
+    for library in SOURCES.map(|origin| origin.language.library()) {
+        write(&directory.path().join(library).join("source"), "a library");
+    }
+    for origin in SOURCES {
+        let ForeignSource { name, directory: own, .. } = origin;
         let source = directory.path().join(own).join("source");
         write(&source, "old");
         let output = output_directory(&project, name);
-        let fingerprint = format!("{} tools", sources_hash(&project, own).unwrap());
+        let fingerprint = format!("{} tools", sources_hash(&project, origin).unwrap());
         write(&output.join(FINGERPRINT_FILE), &fingerprint);
         write(&output.join(format!("{name}.wasm")), "code");
         assert!(!are_built(&project).unwrap(), "{name} isn't in `plugins/dist`");

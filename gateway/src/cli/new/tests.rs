@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use super::language::Language;
 use super::name::{ProjectName, ProjectNameError};
 use super::sdk::{ReleasedSdk, SdkError, SdkSource};
-use super::{TEMPLATE_FILES, component_path, fill};
+use super::{component_path, fill};
 
 fn name(directory: &str) -> Result<ProjectName, ProjectNameError> {
     ProjectName::of(Path::new(directory))
@@ -71,11 +72,29 @@ fn a_release_uses_its_own_sdk_and_a_build_from_source_asks() {
 #[test]
 fn fills_in_all_placeholders() {
     let name = name("word-count").unwrap();
-    let sdk = SdkSource::Version("0.1.0");
-    for (file, text) in TEMPLATE_FILES {
-        let filled = fill(text, &name, &sdk, &component_path(&name, None));
-        assert!(!filled.contains('@'), "{file}: {filled}");
+    let sdk = SdkSource::Version("0.1.0").dependency();
+    for language in [Language::Rust, Language::Python, Language::Javascript, Language::Typescript] {
+        for (file, text) in language.files() {
+            let filled = fill(text, &name, &sdk, &component_path(&name, None)).replace("@extension@", "");
+            let rest = filled.replace("@types/node", "");
+            assert!(!rest.contains('@'), "{file}: {filled}");
+        }
     }
+}
+
+#[test]
+fn projects_in_other_languages_contain_their_library() {
+    let names = |language: Language| language.library().iter().map(|(name, _)| *name).collect::<Vec<_>>();
+    assert_eq!(names(Language::Rust), [""; 0]);
+    let python = names(Language::Python);
+    assert!(
+        ["__init__.py", "py.typed", "wit/world.wit"].iter().all(|file| python.contains(file)),
+        "{python:?}"
+    );
+    let javascript = names(Language::Typescript);
+    let needed = ["build.mjs", "package.json", "types/index.d.ts", "wit/world.wit"];
+    assert!(needed.iter().all(|file| javascript.contains(file)), "{javascript:?}");
+    assert!(!javascript.iter().any(|file| file.contains("test.js")), "{javascript:?}");
 }
 
 #[test]

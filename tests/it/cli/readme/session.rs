@@ -104,9 +104,12 @@ impl Session {
                     (String::new(), self.directory.is_dir())
                 }
                 ["cargo", "xtask", "demo"] => self.serve("target/debug/moongate", &["serve"]),
-                ["cargo", "test"] | ["cargo", "build", "--release", "--target", "wasm32-wasip2"] => {
-                    self.cargo(&words[1..])
+                ["cargo", "test"] => {
+                    let mut command = Command::new("cargo");
+                    command.arg("test").current_dir(&self.directory);
+                    self.in_rust_project(command)
                 }
+                ["moongate", "build"] => self.in_rust_project(self.gateway("moongate", &["build"])),
                 ["sed", rest @ ..] => {
                     let mut sed = Command::new("sed");
                     sed.args(rest).current_dir(&self.directory);
@@ -144,9 +147,9 @@ impl Session {
         command
     }
 
-    /// Runs `cargo` in a plugin's project, with the repository's dependency versions. Built dependencies are kept between
-    /// runs.
-    fn cargo(&self, words: &[&str]) -> (String, bool) {
+    /// Runs a command that uses cargo in a plugin's project, with the repository's dependency versions. Built dependencies
+    /// are kept between runs.
+    fn in_rust_project(&self, mut command: Command) -> (String, bool) {
         let lock = self.directory.join("Cargo.lock");
         if !lock.exists() {
             fs::copy(project_root().join("Cargo.lock"), lock).unwrap();
@@ -154,8 +157,6 @@ impl Session {
             fs::create_dir_all(&built).unwrap();
             symlink(built, self.directory.join("target")).unwrap();
         }
-        let mut command = Command::new("cargo");
-        command.args(words).current_dir(&self.directory);
         // The build settings come from the project's own files, as for its author.
         for name in
             ["CARGO_TARGET_DIR", "RUSTFLAGS", "RUSTUP_TOOLCHAIN", "CARGO", "RUSTC", "CARGO_ENCODED_RUSTFLAGS"]

@@ -1,0 +1,3 @@
+// `wasi:cli/environment`.
+
+export { getEnvironment as environment } from "wasi:cli/environment@0.2.12";
