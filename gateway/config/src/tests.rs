@@ -96,35 +96,11 @@ fn reads_every_key() {
         source_text: _,
     } = config;
     assert_eq!(store, None);
-    let headers =
-        vec![("authorization".to_owned(), Secret::new("Bearer fedcba9876543210fedcba9876543210".to_owned()))];
-    let traces = BTreeSet::from([TelemetrySignal::Traces]);
-    assert_eq!(
-        telemetry,
-        Some(TelemetryConfig {
-            otlp: Some("http://127.0.0.1:4318/base".to_owned()),
-            headers,
-            signals: traces,
-            sample_percent: Some(10),
-            traces_per_second: 5,
-            follow_callers: Some(true),
-        })
-    );
+    check_telemetry(&telemetry.unwrap());
     assert_eq!(admin.unwrap().listen.to_string(), "[::1]:8932");
     let limits = UnixSocketLimits { max_connections: 9, idle_timeout: Duration::from_secs(60) };
     assert_eq!(unix_socket, Some(UnixSocketConfig { path: goldens_dir().join("files/mcp.sock"), limits }));
-    assert_eq!(
-        audit,
-        Some(AuditConfig {
-            file: goldens_dir().join("log/audit.jsonl"),
-            key: Some(Secret::new("0123456789abcdef0123456789abcdef".to_owned())),
-            when_full: AuditWhenFull::Drop,
-            arguments: AuditArguments::Full,
-            mask: vec!["password".to_owned()],
-            max_size: ByteSize::mib(1),
-            keep: 3,
-        })
-    );
+    check_audit(&audit.unwrap());
     assert_eq!(watch, WatchConfig { watches_files: false, poll_interval: Duration::from_millis(100) });
     assert_eq!(
         (wider_grants, require_all, stop_grace),
@@ -178,6 +154,35 @@ fn reads_every_key() {
     assert_eq!(key_files, [goldens_dir().join("files/jwks.json")]);
     check_plugins(&plugins);
     check_roles(&roles.unwrap());
+}
+
+/// Checks the values of every key of the audit log.
+fn check_audit(audit: &AuditConfig) {
+    let expected = AuditConfig {
+        file: goldens_dir().join("log/audit.jsonl"),
+        key: Some(Secret::new("0123456789abcdef0123456789abcdef".to_owned())),
+        when_full: AuditWhenFull::Drop,
+        arguments: AuditArguments::Full,
+        mask: vec!["password".to_owned()],
+        max_size: ByteSize::mib(1),
+        keep: 3,
+    };
+    assert_eq!(audit, &expected);
+}
+
+/// Checks the values of every key of the export.
+fn check_telemetry(telemetry: &TelemetryConfig) {
+    let headers =
+        vec![("authorization".to_owned(), Secret::new("Bearer fedcba9876543210fedcba9876543210".to_owned()))];
+    let expected = TelemetryConfig {
+        otlp: Some("http://127.0.0.1:4318/base".to_owned()),
+        headers,
+        signals: BTreeSet::from([TelemetrySignal::Traces]),
+        sample_percent: Some(10),
+        traces_per_second: 5,
+        follow_callers: Some(true),
+    };
+    assert_eq!(telemetry, &expected);
 }
 
 /// Checks the values of every key of a role.

@@ -38,7 +38,7 @@ fn exporting_to(collector: &Collector, more: &str) -> String {
 }
 
 /// Calls a tool with this `_meta.traceparent` and this header.
-fn call(http: &Http, tool: &str, arguments: Value, meta: Option<&str>, header: Option<&str>) -> Value {
+fn call(http: &Http, tool: &str, arguments: &Value, meta: Option<&str>, header: Option<&str>) -> Value {
     let mut message = stateless_request(7, "tools/call", json!({ "name": tool, "arguments": arguments }));
     if let Some(parent) = meta {
         message["params"]["_meta"]["traceparent"] = parent.into();
@@ -75,7 +75,7 @@ fn spans_have_names_parents_and_attributes() {
     let workspace = workspace(&exporting_to(&collector, ""), &grant);
     let http = Http::spawn(command(&workspace));
     let arguments = json!({ "request": { "url": url } });
-    let answer = call(&http, "zoo_http_request", arguments, Some(PARENT), Some(OTHER_PARENT));
+    let answer = call(&http, "zoo_http_request", &arguments, Some(PARENT), Some(OTHER_PARENT));
     assert!(answer["result"]["structuredContent"]["status"] == 200, "{answer}");
     let spans = collector.wait_for_spans(3);
 
@@ -137,12 +137,12 @@ fn servers_learn_no_trace_without_a_grant() {
     let workspace = workspace(&exporting_to(&collector, ""), &grant);
     let http = Http::spawn(command(&workspace));
     let url = remote.url("/hello");
-    let _ = call(&http, "zoo_http_request", json!({ "request": { "url": url } }), None, Some(PARENT));
+    let _ = call(&http, "zoo_http_request", &json!({ "request": { "url": url } }), None, Some(PARENT));
     let spans = collector.wait_for_spans(3);
     assert_eq!(span(&spans, "GET").trace_id, TRACE, "the header counts if `_meta` has no parent");
     assert_eq!(remote.requests()[0].header("traceparent"), None);
     let _ =
-        call(&http, "zoo_http_request", json!({ "request": { "url": "https://example.com/" } }), None, None);
+        call(&http, "zoo_http_request", &json!({ "request": { "url": "https://example.com/" } }), None, None);
     let spans = collector.wait_for_spans(6);
     let denied =
         spans.iter().find(|span| span.attributes.get("server.address").is_some_and(|it| it == "example.com"));
@@ -155,9 +155,9 @@ fn errors_have_types_and_failed_spans() {
     let collector = Collector::start();
     let workspace = workspace(&exporting_to(&collector, ""), "");
     let http = Http::spawn(command(&workspace));
-    let _ = call(&http, "zoo_error_result", json!({}), None, None);
-    let _ = call(&http, "zoo_panic", json!({}), None, None);
-    let _ = call(&http, "zoo_made_up", json!({}), None, None);
+    let _ = call(&http, "zoo_error_result", &json!({}), None, None);
+    let _ = call(&http, "zoo_panic", &json!({}), None, None);
+    let _ = call(&http, "zoo_made_up", &json!({}), None, None);
     let spans = collector.wait_for_spans(5);
     let failed = span(&spans, "tools/call zoo_error_result");
     assert!(failed.is_error && failed.parent.is_empty(), "{failed:#?}");
@@ -179,7 +179,7 @@ fn strangers_do_not_decide_what_is_traced() {
     let workspace = workspace(&exporting_to(&collector, "sample_percent = 0"), "");
     let http = Http::spawn(command(&workspace));
     let admin = http.admin();
-    let _ = call(&http, "zoo_echo", json!({ "text": "a" }), Some(OTHER_PARENT), None);
+    let _ = call(&http, "zoo_echo", &json!({ "text": "a" }), Some(OTHER_PARENT), None);
     http.wait_for_log("\"trace_id\":\"4bf92f3577b34da6a3ce929d0e0e4736\"");
     for outcome in ["exported", "dropped", "failed"] {
         let metric = format!("moongate_otlp_spans_total{{outcome=\"{outcome}\"}}");
@@ -191,7 +191,7 @@ fn strangers_do_not_decide_what_is_traced() {
     let workspace =
         self::workspace(&exporting_to(&collector, "sample_percent = 0\nfollow_callers = true"), "");
     let http = Http::spawn(command(&workspace));
-    let _ = call(&http, "zoo_echo", json!({ "text": "a" }), Some(OTHER_PARENT), None);
+    let _ = call(&http, "zoo_echo", &json!({ "text": "a" }), Some(OTHER_PARENT), None);
     let spans = collector.wait_for_spans(2);
     assert_eq!(spans[0].trace_id, "4bf92f3577b34da6a3ce929d0e0e4736");
 }
@@ -201,8 +201,8 @@ fn metrics_are_exported_when_the_gateway_stops() {
     let collector = Collector::start();
     let workspace = workspace(&exporting_to(&collector, "signals = [\"metrics\"]"), "");
     let http = Http::spawn(command(&workspace));
-    let _ = call(&http, "zoo_echo", json!({ "text": "a" }), None, None);
-    let _ = call(&http, "zoo_error_result", json!({}), None, None);
+    let _ = call(&http, "zoo_echo", &json!({ "text": "a" }), None, None);
+    let _ = call(&http, "zoo_error_result", &json!({}), None, None);
     assert!(http.terminate().0.success());
     let all = collector.series();
     let series: Vec<_> = all.iter().filter(|one| one.name == "mcp.server.operation.duration").collect();
@@ -229,7 +229,7 @@ fn standard_variables_turn_the_export_on() {
         .env("OTEL_SERVICE_NAME", "front-door")
         .env("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=test");
     let http = Http::spawn(exporting);
-    let _ = call(&http, "zoo_echo", json!({ "text": "a" }), None, None);
+    let _ = call(&http, "zoo_echo", &json!({ "text": "a" }), None, None);
     let spans = collector.wait_for_spans(2);
     assert_eq!(spans[0].resource["service.name"], "front-door");
     assert_eq!(spans[0].resource["deployment.environment.name"], "test");
@@ -241,7 +241,7 @@ fn standard_variables_turn_the_export_on() {
     disabled.env("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url()).env("OTEL_SDK_DISABLED", "true");
     let received = collector.heads().len();
     let http = Http::spawn(disabled);
-    let _ = call(&http, "zoo_echo", json!({ "text": "a" }), None, None);
+    let _ = call(&http, "zoo_echo", &json!({ "text": "a" }), None, None);
     assert!(http.terminate().0.success());
     assert_eq!(collector.heads().len(), received);
 }
@@ -251,7 +251,7 @@ fn dead_collector_delays_neither_calls_nor_the_stop() {
     let address = "127.0.0.1:1"; // nobody listens there
     let workspace = workspace(&format!("[telemetry]\notlp = \"http://{address}\""), "");
     let http = Http::spawn(command(&workspace));
-    let answer = call(&http, "zoo_echo", json!({ "text": "a" }), None, None);
+    let answer = call(&http, "zoo_echo", &json!({ "text": "a" }), None, None);
     assert!(answer["result"].is_object(), "{answer}");
     http.wait_for_log(&format!("can't export traces to http://{address}"));
     let stopping = Instant::now();
@@ -269,7 +269,7 @@ fn slow_collector_delays_neither_calls_nor_the_stop() {
     let http = Http::spawn(command);
     let admin = http.admin();
     wait_until("spans are dropped", || {
-        let answer = call(&http, "zoo_echo", json!({ "text": "a" }), None, None);
+        let answer = call(&http, "zoo_echo", &json!({ "text": "a" }), None, None);
         assert!(answer["result"].is_object(), "{answer}");
         admin.metric("moongate_otlp_spans_total{outcome=\"dropped\"}").is_some_and(|dropped| dropped > 0.0)
     });

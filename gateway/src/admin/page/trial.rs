@@ -49,7 +49,7 @@ pub(in crate::admin) fn list(catalog: &Catalog) -> String {
         .collect();
     page(
         "Try a tool",
-        html! {
+        &html! {
             section aria-labelledby="tools-title" {
                 h2 #tools-title { "Try a tool" }
                 p.note { "Calls from this page have the caller " code { "operator" } " in logs and in the audit log." }
@@ -70,7 +70,7 @@ pub(in crate::admin) fn list(catalog: &Catalog) -> String {
 pub(in crate::admin) fn unknown_tool(name: &str) -> String {
     page(
         "Try a tool",
-        html! {
+        &html! {
             section aria-labelledby="tool-title" {
                 h2 #tool-title { "Unknown tool" }
                 p.nothing { "There is no tool " code { (shown(name)) } ". " a href="try" { "See all tools" } "." }
@@ -85,7 +85,7 @@ pub(in crate::admin) fn document(trial: &TrialPage) -> String {
     let name = tool.public_name().as_str();
     page(
         name,
-        html! {
+        &html! {
             section aria-labelledby="tool-title" {
                 h2 #tool-title { (name) }
                 (about(tool))
@@ -101,7 +101,7 @@ pub(in crate::admin) fn document(trial: &TrialPage) -> String {
     )
 }
 
-fn page(title: &str, content: Markup) -> String {
+fn page(title: &str, content: &Markup) -> String {
     let document = html! {
         (DOCTYPE)
         html lang="en" {

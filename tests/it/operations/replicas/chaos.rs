@@ -53,8 +53,11 @@ struct ChaosClient<'a> {
     acknowledged: &'a Mutex<Acknowledged>,
 }
 
+/// What a client does until the test ends.
+type ClientTask = fn(ChaosClient<'_>);
+
 /// The kinds of clients, with their names.
-const CLIENTS: [(&str, fn(ChaosClient<'_>)); 7] = [
+const CLIENTS: [(&str, ClientTask); 7] = [
     ("add", |client| client.add()),
     ("add at the same time", |client| client.add()),
     ("write", |client| client.write()),
@@ -71,7 +74,7 @@ impl ChaosClient<'_> {
     }
 
     /// Calls a tool without a session; `None` if it failed for a moment or its outcome is unknown.
-    fn call(&self, tool: &str, arguments: Value, more: &Value) -> Option<Value> {
+    fn call(&self, tool: &str, arguments: &Value, more: &Value) -> Option<Value> {
         let mut params = json!({ "name": tool, "arguments": arguments });
         params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let response = call_stateless(self.address, params)?;
@@ -82,7 +85,7 @@ impl ChaosClient<'_> {
     fn add(mut self) {
         let mut newest = 0;
         while !self.progress.should_stop() {
-            let added = self.call("stateful_add", json!({ "key": "sum" }), &json!({}));
+            let added = self.call("stateful_add", &json!({ "key": "sum" }), &json!({}));
             let mut acknowledged = self.acknowledged.lock().unwrap();
             match added {
                 Some(response) => {
@@ -107,14 +110,14 @@ impl ChaosClient<'_> {
         while !self.progress.should_stop() {
             written += 1;
             let value = json!({ "key": "number", "value": written.to_string() });
-            let is_written = self.call("stateful_set", value, &json!({})).is_some();
+            let is_written = self.call("stateful_set", &value, &json!({})).is_some();
             if is_written {
                 possible = late.clone();
             } else {
                 late.insert(written);
             }
             possible.insert(written);
-            let Some(response) = self.call("stateful_get", json!({ "key": "number" }), &json!({})) else {
+            let Some(response) = self.call("stateful_get", &json!({ "key": "number" }), &json!({})) else {
                 continue;
             };
             let found = text(&response).parse().unwrap_or(0);
@@ -128,10 +131,10 @@ impl ChaosClient<'_> {
     /// Answers a question of 2026-07-28, which is asked at one gateway and answered at another.
     fn ask_stateless(mut self) {
         while !self.progress.should_stop() {
-            let Some(asked) = self.call("zoo_ask_name", json!({}), &json!({})) else { continue };
+            let Some(asked) = self.call("zoo_ask_name", &json!({}), &json!({})) else { continue };
             let answers = json!({ "name": accepted() });
             let retry = json!({ "requestState": asked["result"]["requestState"], "inputResponses": answers });
-            if let Some(response) = self.call("zoo_ask_name", json!({}), &retry) {
+            if let Some(response) = self.call("zoo_ask_name", &json!({}), &retry) {
                 assert_eq!(text(&response), "Hello, Ann!");
                 self.succeed();
             }
@@ -193,7 +196,7 @@ impl ChaosClient<'_> {
         let mut last = None;
         while !self.progress.should_stop() {
             // A change that might not have been reported is reported again.
-            let changed = self.call("zoo_changes_flood", json!({ "count": 1 }), &json!({}));
+            let changed = self.call("zoo_changes_flood", &json!({ "count": 1 }), &json!({}));
             if changed.is_none() {
                 continue;
             }

@@ -376,12 +376,12 @@ impl SharedSessions {
                 Some(SharedChange::Resource(uri)) => self.updates.deliver(&uri),
                 Some(SharedChange::PluginLists(plugin)) => self.updates.deliver_lists(plugin),
                 // Clients that were notified here may have got the earlier list there.
-                Some(SharedChange::Lists(kind, digest)) => {
-                    if self.protocol.watch_catalog().borrow().digest(kind) == digest {
-                        self.updates.repeat_lists(kind);
-                    }
+                Some(SharedChange::Lists(kind, digest))
+                    if self.protocol.watch_catalog().borrow().digest(kind) == digest =>
+                {
+                    self.updates.repeat_lists(kind);
                 }
-                None => {}
+                Some(SharedChange::Lists(..)) | None => {}
             }
         }
         Ok(())
