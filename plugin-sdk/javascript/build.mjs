@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Builds a plugin as a component: `moongate-build FILE [MODULE]`. MODULE is src/plugin.ts or src/plugin.js by default.
 //
-// esbuild joins the modules of the plugin, its packages and this library, compiles TypeScript, and turns async functions into
+// esbuild bundles the modules of the plugin, its packages and this library, compiles TypeScript, and turns async functions into
 // generators (src/component/promise.js says why). componentize-qjs makes a component of the result. The world contains only
 // what is left after unused code is removed.
 

@@ -130,8 +130,8 @@ impl ToolTrials {
             ),
             ToolTrialPolicy::Local if !self.needs_credentials && !(admin.is_endpoint_open)() => {
                 TrialAccess::Denied(
-                    "the admin listener needs no credentials, but callers of the gateway do; to try tools, add `token` \
-                     to `[admin]`",
+                    "the admin listener needs no credentials, but the endpoint does, or there are roles; to try tools, \
+                     add `token` to `[admin]`",
                 )
             }
             ToolTrialPolicy::Local => TrialAccess::Allowed,

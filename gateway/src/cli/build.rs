@@ -108,8 +108,8 @@ fn configured_output() -> Result<PathBuf, CommandError> {
             Ok(source.strip_prefix(&directory).map_or_else(|_| source.clone(), Path::to_path_buf))
         }
         _ => Err(usage(
-            "`gateway.toml` doesn't contain one plugin with a file",
-            "pass the file with `--output`",
+            "`gateway.toml` must contain exactly one plugin with a component file",
+            "pass the file to write with `--output`",
         )),
     }
 }

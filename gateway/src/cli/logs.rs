@@ -29,8 +29,8 @@ Examples:
   moongate logs --follow
   moongate logs --follow --format json
 
-The gateway remembers the last 2000 calls, without arguments and results. Log lines of the gateway and of plugins aren't \
-part of it: the gateway writes them to its stderr.")]
+The gateway remembers the last 2000 calls, without arguments and results. To see the log lines of the gateway and of \
+plugins, read the gateway's stderr.")]
 pub(super) struct Logs {
     #[command(flatten)]
     place: AdminOptions,
@@ -81,7 +81,7 @@ impl Logs {
     }
 }
 
-/// What the gateway does.
+/// The gateway's activity.
 ///
 /// # Errors
 /// The gateway doesn't respond, or is an earlier version.

@@ -26,8 +26,8 @@ Examples:
   moongate new hello --lang python
   moongate new plugins/hello --sdk ~/src/moongate
 
-In Rust, a released gateway uses the SDK of its release. With a gateway that you built yourself, add `--sdk`. Projects in \
-other languages contain their library.")]
+Rust projects use the SDK of the gateway's release. With a gateway that you built yourself, add `--sdk`. Projects in \
+other languages contain the library that they need.")]
 pub(super) struct New {
     /// Directory to create; its last part is the plugin's name
     #[arg(value_name = "NAME")]

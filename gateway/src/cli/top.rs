@@ -1,4 +1,4 @@
-//! `top`: a terminal view of what the running gateway does, with the tables of the status page.
+//! `top`: a live terminal view of the running gateway, with the tables of the status page.
 
 use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
@@ -46,7 +46,7 @@ pub(super) struct Top {
 #[derive(Debug, Clone, Default)]
 struct TopState {
     activity: Activity,
-    /// The calls of each second since the previous state.
+    /// The calls per second since the previous state.
     rate: Option<f64>,
     /// The reason that the state isn't current.
     problem: Option<String>,

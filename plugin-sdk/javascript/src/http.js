@@ -1,4 +1,4 @@
-// `fetch`, in a component and in tests. The operator grants hosts with `allow.http`; credentials are added by the gateway.
+// `fetch`, in a component and in tests. The operator grants hosts with `allow.http`; the gateway adds credentials.
 
 import { httpSend } from "#host/http";
 import { bytes } from "./content.js";

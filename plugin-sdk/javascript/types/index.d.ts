@@ -185,9 +185,9 @@ type JsonSchema = { type: string; [keyword: string]: unknown };
 type ArgumentsOf<I> = I extends Members ? Values<I> : I extends Schema<infer T> ? T : any;
 
 export interface ToolOptions<I, O> extends Shown {
-    /** The arguments: schemas by name, or a JSON Schema by hand. */
+    /** The arguments: schemas by name, or a JSON Schema that you write yourself. */
     input?: I;
-    /** The structured result: schemas by name, a schema, or a JSON Schema by hand. */
+    /** The structured result: schemas by name, a schema, or a JSON Schema that you write yourself. */
     output?: O;
     /** The tool changes nothing. */
     readOnly?: boolean;

@@ -17,7 +17,7 @@ pub(crate) fn explain(code: &ErrorCode, place: RequestTarget) -> HttpError {
         E::DestinationUnavailable => connect(origin, "host unreachable"),
         E::DestinationIpUnroutable => connect(origin, "no route to its address"),
         E::ConnectionRefused => connect(origin, "connection refused"),
-        E::ConnectionTerminated => connect(origin, "it broke"),
+        E::ConnectionTerminated => connect(origin, "connection closed"),
         E::HttpResponseIncomplete => HttpError::Protocol {
             origin,
             reason: "truncated: the server closed the connection before its end".to_owned(),

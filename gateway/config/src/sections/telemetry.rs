@@ -23,7 +23,7 @@ pub struct TelemetryConfig {
     pub signals: BTreeSet<TelemetrySignal>,
     /// The percentage of requests to trace. `None` leaves it to environment variables.
     pub sample_percent: Option<u32>,
-    /// The highest number of requests to trace in a second.
+    /// The maximum number of requests to trace per second.
     pub traces_per_second: u32,
     /// True if callers decide which of their requests are traced. `None` leaves it to environment variables.
     pub follow_callers: Option<bool>,
@@ -94,21 +94,21 @@ fn read_address(reader: &mut ConfigReader<'_>, text: &TomlString, has_headers: b
     let example = "write an address such as \"http://127.0.0.1:4318\" or \"https://collector.example.com\"";
     let url = Url::parse(&text.text).ok().filter(|url| ["http", "https"].contains(&url.scheme()));
     let Some(url) = url.filter(Url::has_host) else {
-        let problem = Diagnostic::error(format!("invalid address of the collector: {}", quoted(&text.text)));
+        let problem = Diagnostic::error(format!("invalid collector address: {}", quoted(&text.text)));
         reader.report(problem.with_span(text.span.clone()).with_hint(example));
         return None;
     };
     if !url.username().is_empty() || url.password().is_some() {
         reader.secret_spans.push(text.span.clone());
-        let problem = Diagnostic::error("the address of the collector contains a password");
+        let problem = Diagnostic::error("the collector address contains credentials");
         let hint =
             "remove it, and add `headers = { authorization = { file = \"path\", prefix = \"Basic \" } }`";
         reader.report(problem.with_span(text.span.clone()).with_hint(hint));
         return None;
     }
     if url.query().is_some() || url.fragment().is_some() || url.path().ends_with("/v1/traces") {
-        let problem = Diagnostic::error("the address of the collector must be a base address");
-        let hint = "remove everything after the host and its path: `/v1/traces` and `/v1/metrics` are added";
+        let problem = Diagnostic::error("the collector address must be a base address");
+        let hint = "remove any query, fragment and `/v1/traces`: the gateway adds the path of each signal";
         reader.report(problem.with_span(text.span.clone()).with_hint(hint));
         return None;
     }

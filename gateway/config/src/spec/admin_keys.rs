@@ -28,7 +28,7 @@ pub(super) static ADMIN: &[Key] = &[
         "try_tools",
         ValueKind::OneOf(&["off", "local", "all"]),
         "\"local\"",
-        "The operators that may call tools on the status page. `local`: those on this machine, if the admin listener \
+        "The operators who may call tools on the status page. `local`: those on this machine, if the admin listener \
          needs credentials, or if the HTTP endpoint needs none and there are no roles. `all`: everyone who may use the \
          admin listener. `off`: nobody.",
     ),

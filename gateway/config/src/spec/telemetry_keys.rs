@@ -35,13 +35,12 @@ pub(super) static TELEMETRY: &[Key] = &[
             ..NumberRange::positive("nothing would be traced; write `signals = [\"metrics\"]`")
         }),
         "100",
-        "The highest number of requests to trace in a second. Others are counted in metrics only.",
+        "The maximum number of requests to trace per second. Others are only counted in metrics.",
     ),
     key(
         "follow_callers",
         ValueKind::Boolean,
-        "Trace the requests whose `traceparent` is marked as sampled, and none whose `traceparent` isn't. Callers then \
-         decide what is traced, up to `traces_per_second`. The default is that of the variable `OTEL_TRACES_SAMPLER`, or \
-         `false`.",
+        "If a request has a `traceparent`, follow its sampled flag. Callers then decide what is traced, up to \
+         `traces_per_second`. The default is that of the variable `OTEL_TRACES_SAMPLER`, or `false`.",
     ),
 ];

@@ -135,7 +135,7 @@ fn about(tool: &ToolEntry) -> Markup {
     let effect = match (hints.read_only, hints.destructive) {
         (Some(true), _) => "The plugin reports that a call changes nothing.",
         (_, Some(false)) => "The plugin reports that a call changes something, but destroys nothing.",
-        (Some(false) | None, Some(true) | None) => "A call may change or destroy something.",
+        (Some(false) | None, Some(true) | None) => "A call can change or destroy something.",
     };
     html! {
         p.note { "Plugin " span.name { (tool.plugin().id()) } ". " (effect) }

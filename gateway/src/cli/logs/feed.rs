@@ -53,7 +53,7 @@ impl ActivityEvent {
         let written = match self {
             Self::Call(call) => call_line(call).write(&mut line, style),
             Self::Missed { calls, .. } => {
-                return format!("… {calls} calls that the gateway doesn't remember\n");
+                return format!("… missed {calls} calls: the gateway no longer remembers them\n");
             }
             Self::Reload(ReloadRow { plugin, ok, outcome, .. }) => {
                 let word = if *ok { "reloaded" } else { "failed" };

@@ -142,7 +142,7 @@ const REASONS = {
     "destination-unavailable": ["connect", "cannot connect to `{}`: host unreachable"],
     "destination-IP-unroutable": ["connect", "cannot connect to `{}`: no route to its address"],
     "connection-refused": ["connect", "cannot connect to `{}`: connection refused"],
-    "connection-terminated": ["connect", "cannot connect to `{}`: it broke"],
+    "connection-terminated": ["connect", "cannot connect to `{}`: connection closed"],
     "connection-timeout": ["timeout", "request to `{}` timed out"],
     "connection-read-timeout": ["timeout", "request to `{}` timed out"],
     "connection-write-timeout": ["timeout", "request to `{}` timed out"],

@@ -16,7 +16,7 @@ descriptions:
         '''
         return f"Hello, {name}!"
 
-`python -m moongate.build` makes a component of it. The modules `config`, `log`, `progress`, `changes`, `kv` and `http` use the
+`python -m moongate.build` builds a component from it. The modules `config`, `log`, `progress`, `changes`, `kv` and `http` use the
 gateway; `moongate.testing` has a client with fakes of all of them, for tests without WebAssembly.
 """
 

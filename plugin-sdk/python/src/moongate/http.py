@@ -1,6 +1,6 @@
-"""HTTP requests, in the shape of the package `requests`. The operator grants hosts with `allow.http`.
+"""HTTP requests, used like the package `requests`. The operator grants hosts with `allow.http`.
 
-`urllib.request.urlopen` works, too, and uses the same functions. Credentials are added by the gateway
+`urllib.request.urlopen` works, too, and uses the same functions. The gateway adds credentials
 (`allow.credentials`), so a plugin never sees them. All errors are `HttpError`.
 """
 

@@ -123,7 +123,7 @@ _REASONS = {
     "DestinationUnavailable": ("connect", "cannot connect to `{}`: host unreachable"),
     "DestinationIpUnroutable": ("connect", "cannot connect to `{}`: no route to its address"),
     "ConnectionRefused": ("connect", "cannot connect to `{}`: connection refused"),
-    "ConnectionTerminated": ("connect", "cannot connect to `{}`: it broke"),
+    "ConnectionTerminated": ("connect", "cannot connect to `{}`: connection closed"),
     "ConnectionTimeout": ("timeout", "request to `{}` timed out"),
     "ConnectionReadTimeout": ("timeout", "request to `{}` timed out"),
     "ConnectionWriteTimeout": ("timeout", "request to `{}` timed out"),

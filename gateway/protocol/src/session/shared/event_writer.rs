@@ -193,7 +193,7 @@ fn message_too_long(request: &Id) -> Vec<u8> {
     let most = MAX_LOGGED_MESSAGE_BYTES >> 20;
     let error = ErrorObject {
         code: INTERNAL_ERROR,
-        message: format!("a message of this response is longer than {most} MiB, so it can't be resumed here"),
+        message: format!("this response can't be resumed here: a message is longer than {most} MiB"),
         data: Some(Json::from_value(&json!({ "reason": "too_large_to_resume" }))),
     };
     let mut out = Vec::with_capacity(256);
