@@ -71,7 +71,8 @@ impl OtlpExporter {
         let client = https_client(own_ca_file.as_deref().or(ca_file));
         let headers = config.map(|config| config.headers.as_slice()).unwrap_or_default();
         let headers: HashMap<String, String> =
-            headers.iter().map(|(name, value)| (name.clone(), value.expose().to_owned())).collect();
+            // The exporter decodes values as those of `OTEL_EXPORTER_OTLP_HEADERS`.
+            headers.iter().map(|(name, value)| (name.clone(), value.expose().replace('%', "%25"))).collect();
         let resource = resource();
         let collector = traces.as_deref().or(metrics.as_deref()).unwrap_or_default();
         let collector = collector_name(collector);

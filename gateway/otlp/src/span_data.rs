@@ -50,7 +50,8 @@ pub(crate) fn of_request(request: &RequestEnd<'_>, traced: &TracedRequest) -> Sp
         add.push(KeyValue::new("gen_ai.prompt.name", prompt.to_shared()));
     }
     if let Some(uri) = uri {
-        push_text(add, "mcp.resource.uri", uri);
+        // Without a query, which is made of arguments.
+        push_text(add, "mcp.resource.uri", uri.split(['?', '#']).next().unwrap_or_default());
     }
     if let Some(session) = session {
         push_text(add, "mcp.session.id", session);

@@ -258,7 +258,12 @@ impl AdminRouter {
             RequestOrigin::Link => route != Some(AdminRoute::Page),
             RequestOrigin::OtherPage => true,
         };
-        let checked = self.origins.check(head);
+        // The listener allows the pages of no other origin. The origin of its own page has the name by which the listener is
+        // reached, and that is checked first.
+        let checked = match self.origins.check(head) {
+            Err(Rejection::Origin) if sender == RequestOrigin::OwnPage => Ok(()),
+            checked => checked,
+        };
         if let Err(rejection) = checked.and(if is_blocked { Err(Rejection::Origin) } else { Ok(()) }) {
             self.record_refusal(head, rejection);
             return Err(rejection.into());

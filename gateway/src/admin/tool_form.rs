@@ -2,6 +2,7 @@
 //! so inputs are named by their position, and never by their names.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt::{self, Write as _};
 
 use moongate_model::json;
 use serde_json::{Map, Value};
@@ -14,6 +15,12 @@ const MAX_FORM_FIELDS: usize = 100;
 
 /// The maximum number of choices of a field.
 const MAX_FORM_CHOICES: usize = 500;
+
+/// The maximum number of choices of a form. Further fields are JSON text.
+const MAX_CHOICES_OF_FORM: usize = 2_000;
+
+/// The maximum length of a default that a form shows, in bytes.
+const MAX_DEFAULT_BYTES: usize = 16 * 1024;
 
 /// The values of a submitted form, by the names of its inputs.
 #[derive(Debug, Default)]
@@ -78,9 +85,36 @@ impl FormValues {
     }
 }
 
+/// At most `most` bytes of the indented JSON text of a value, and whether it is complete. Indentation can make a text many
+/// times as long.
+pub(super) fn indented(value: &Value, most: usize) -> (String, bool) {
+    let mut text = CappedText { text: String::new(), most };
+    let is_complete = write!(text, "{value:#}").is_ok();
+    (text.text, is_complete)
+}
+
+/// Text that ends with an error at its maximum length, in bytes.
+struct CappedText {
+    text: String,
+    most: usize,
+}
+
+impl fmt::Write for CappedText {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        let room = self.most - self.text.len();
+        if part.len() <= room {
+            self.text.push_str(part);
+            return Ok(());
+        }
+        self.text.push_str(&part[..part.floor_char_boundary(room)]);
+        Err(fmt::Error)
+    }
+}
+
 /// The fields for the members of an object. The names of their inputs begin with `prefix`.
 pub(super) fn form_fields<'s>(schema: &'s Value, prefix: &str) -> Vec<FormField<'s>> {
     let members = fields(schema).into_iter().take(MAX_FORM_FIELDS).enumerate();
+    let mut choices_left = MAX_CHOICES_OF_FORM;
     let form_fields = members.map(|(at, member)| {
         let own = schema["properties"].get(member.name).unwrap_or(member.schema);
         let text = |key: &str| own[key].as_str().or_else(|| member.schema[key].as_str());
@@ -90,16 +124,18 @@ pub(super) fn form_fields<'s>(schema: &'s Value, prefix: &str) -> Vec<FormField<
             title: text("title"),
             description: text("description"),
             is_required: member.required,
-            control: control(member.schema),
+            control: control(member.schema, &mut choices_left),
             default: own.get("default").or_else(|| member.schema.get("default")),
         }
     });
     form_fields.collect()
 }
 
-fn control(schema: &Value) -> FieldControl<'_> {
-    let choices = choices(schema, MAX_FORM_CHOICES + 1);
-    if !choices.is_empty() && choices.len() <= MAX_FORM_CHOICES {
+fn control<'s>(schema: &'s Value, choices_left: &mut usize) -> FieldControl<'s> {
+    let most = MAX_FORM_CHOICES.min(*choices_left);
+    let choices = choices(schema, most + 1);
+    if !choices.is_empty() && choices.len() <= most {
+        *choices_left -= choices.len();
         return FieldControl::Choice(choices);
     }
     match *types(schema) {
@@ -125,7 +161,12 @@ impl FormField<'_> {
                 at.map(|at| at.to_string()).unwrap_or_default()
             }
             (FieldControl::Line | FieldControl::Text, Value::String(text)) => text.clone(),
-            (FieldControl::Json, Value::Object(_) | Value::Array(_)) => format!("{value:#}"),
+            (FieldControl::Json, Value::Object(_) | Value::Array(_)) => {
+                match indented(value, MAX_DEFAULT_BYTES) {
+                    (text, true) => text,
+                    (_, false) => String::new(),
+                }
+            }
             (_, Value::Null) => String::new(),
             (_, value) => value.to_string(),
         }

@@ -75,7 +75,7 @@ impl Logs {
 
     fn line(&self, event: &ActivityEvent) -> String {
         match self.format {
-            OutputFormat::Json => format!("{}\n", event.document()),
+            OutputFormat::Json => print::json_line(&event.document()),
             OutputFormat::Text => event.line(print::stdout_style()),
         }
     }

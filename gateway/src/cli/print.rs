@@ -53,6 +53,12 @@ pub(super) fn json(value: &Value) -> Result<()> {
     if io::stdout().is_terminal() { stdout(&json_for_terminal(&text)) } else { stdout(&text) }
 }
 
+/// A JSON document in one line, escaped like [`json`].
+pub(super) fn json_line(value: &Value) -> String {
+    let text = format!("{value}\n");
+    if io::stdout().is_terminal() { json_for_terminal(&text) } else { text }
+}
+
 /// The document with control characters escaped, except line ends. They occur only in its strings.
 fn json_for_terminal(text: &str) -> String {
     let mut harmless = String::with_capacity(text.len());

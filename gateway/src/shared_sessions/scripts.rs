@@ -106,6 +106,16 @@ local function wake_members(id)
   end
 end
 
+-- The sessions of a caller are counted again each time, because they can expire together.
+local function recount(caller)
+  local sessions = redis.call('ZCARD', prefix .. 'caller:' .. caller)
+  if sessions == 0 then
+    redis.call('ZREM', prefix .. 'callers', caller)
+  else
+    redis.call('ZADD', prefix .. 'callers', sessions, caller)
+  end
+end
+
 local function extend(id)
   local facts = redis.call('HMGET', part(id, 'record'), 'idle', 'caller')
   local idle, caller = facts[1], facts[2]
@@ -116,9 +126,8 @@ local function extend(id)
     redis.call('PEXPIRE', part(id, name), idle)
   end
   redis.call('ZADD', prefix .. 'index', now + idle, id .. ' ' .. caller)
-  if redis.call('ZADD', prefix .. 'caller:' .. caller, now + idle, id) == 1 then
-    redis.call('ZINCRBY', prefix .. 'callers', 1, caller)
-  end
+  redis.call('ZADD', prefix .. 'caller:' .. caller, now + idle, id)
+  recount(caller)
   for _, name in ipairs({'index', 'callers', 'caller:' .. caller}) do
     redis.call('PEXPIRE', prefix .. name, idle)
   end
@@ -127,11 +136,8 @@ end
 
 local function forget(id, caller)
   redis.call('ZREM', prefix .. 'index', id .. ' ' .. caller)
-  if redis.call('ZREM', prefix .. 'caller:' .. caller, id) == 1 then
-    if tonumber(redis.call('ZINCRBY', prefix .. 'callers', -1, caller)) <= 0 then
-      redis.call('ZREM', prefix .. 'callers', caller)
-    end
-  end
+  redis.call('ZREM', prefix .. 'caller:' .. caller, id)
+  recount(caller)
 end
 
 local function remove(id)
@@ -298,7 +304,9 @@ for _, replica in ipairs(replicas) do
   local is_sender = recipient == 'members' and replica == ARGV[5]
   if not is_alive(replica) or redis.call('LLEN', inbox) >= tonumber(ARGV[7]) then
     outcome = 'undelivered'
-  elseif redis.call('SISMEMBER', members, replica) == 1 and not is_sender then
+  elseif redis.call('SISMEMBER', members, replica) == 0 then
+    outcome = 'undelivered'
+  elseif not is_sender then
     redis.call('RPUSH', inbox, mail)
     redis.call('PEXPIRE', inbox, ttl)
     wake(replica, 'mail')
@@ -348,9 +356,11 @@ if resumed then
   for name in string.gmatch(redis.call('HGET', record, 'continued') or '', '%S+') do
     streams[#streams + 1] = name
   end
-  if streams[1] ~= resumed then
-    streams = {resumed}
+  -- The client has everything of the streams before the one that it resumes.
+  while streams[1] and streams[1] ~= resumed do
+    table.remove(streams, 1)
   end
+  streams[1] = resumed
   for i, name in ipairs(streams) do
     logs[i] = {name, (events_after(id, name, i == 1 and after or 0))}
   end

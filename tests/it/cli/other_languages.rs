@@ -62,7 +62,8 @@ fn builds_and_answers(workspace: &Workspace, project: &Path, name: &str, path: O
         let output =
             moongate(workspace, project, &["call", "--plugin", &file, "greet", arguments]).output().unwrap();
         if answer.is_empty() {
-            assert!(utf8(&output.stderr).contains("pass a person's name"), "{output:?}");
+            assert_eq!(output.status.code(), Some(5), "{output:?}");
+            assert!(utf8(&output.stdout).contains("pass a person's name"), "{output:?}");
         } else {
             assert_eq!(succeeded(&output), answer);
         }

@@ -21,6 +21,8 @@ impl SharedChange {
     /// The entry about this change at a replica.
     pub(crate) fn to_entry(&self, replica: &str) -> Option<ResourceUri> {
         let entry = match self {
+            // A plugin's own resource of this scheme would be read as an entry about lists.
+            Self::Resource(uri) if uri.as_str().starts_with(LISTS_SCHEME) => return None,
             Self::Resource(uri) => return Some(uri.clone()),
             Self::PluginLists(plugin) => format!("{LISTS_SCHEME}{replica}/plugin/{plugin}"),
             Self::Lists(kind, digest) => format!("{LISTS_SCHEME}{replica}/{}/{digest}", kind_name(*kind)),

@@ -12,7 +12,7 @@ use moongate_protocol::catalog::{Catalog, ToolEntry};
 use serde_json::Value;
 
 use super::html::{Tone, badge, nothing, shown, table, text};
-use crate::admin::tool_form::{FieldControl, FormErrors, FormField, FormValues, form_fields};
+use crate::admin::tool_form::{FieldControl, FormErrors, FormField, FormValues, form_fields, indented};
 use crate::admin::tool_trial::{
     ARGUMENTS_INPUT, JSON_INPUT, OpenForms, QUESTIONS_INPUT, STATE_INPUT, TOOL_INPUT, TrialOutcome,
     TrialPage, action_input, question_prefix,
@@ -265,7 +265,7 @@ fn result_section(result: &Value, took: Duration) -> Markup {
         @for content in blocks { div.content { (content_block(content)) } }
         @if let Some(structured) = structured {
             h3 { "Structured content" }
-            (preformatted(&format!("{structured:#}")))
+            (preformatted_json(structured))
         }
     }
 }
@@ -282,7 +282,7 @@ fn content_block(content: &Value) -> Markup {
             @if !member("description").is_empty() { p.note { (shown(member("description"))) } }
         },
         "resource" => resource(&content["resource"]),
-        _ => preformatted(&format!("{content:#}")),
+        _ => preformatted_json(content),
     }
 }
 
@@ -360,6 +360,12 @@ fn question(at: usize, request: &Value, values: &FormValues, errors: &FormErrors
 /// Text in a box. The first line break after the tag isn't part of it (HTML Standard, pre).
 fn preformatted(text: &str) -> Markup {
     html! { pre { "\n" (block(text)) } }
+}
+
+/// JSON in a box.
+fn preformatted_json(value: &Value) -> Markup {
+    let (text, is_complete) = indented(value, MAX_SHOWN_BYTES);
+    html! { pre { "\n" (block(&text)) @if !is_complete { "…" } } }
 }
 
 /// Text of several lines, with hidden characters visible.

@@ -89,3 +89,22 @@ fn a_form_shows_defaults_and_earlier_values() {
     let values = FormValues::of_members(&fields, &members);
     assert_eq!(read_object(&fields, &values).map(Value::Object), Ok(members));
 }
+
+#[test]
+fn hostile_schemas_make_no_large_form() {
+    let deep = (0..50).fold(json!([0; 100]), |inner, _| json!([inner]));
+    assert_eq!(indented(&deep, 1_000), (format!("{deep:#}")[..1_000].to_owned(), false));
+    let properties: Map<String, Value> =
+        (0..100).map(|at| (format!("p{at}"), json!({ "type": "array", "default": deep }))).collect();
+    let schema = json!({ "type": "object", "properties": properties });
+    let texts: usize = form_fields(&schema, "a").iter().map(|field| field.initial_text().len()).sum();
+    assert!(texts <= 100 * MAX_DEFAULT_BYTES, "{texts}");
+
+    let choices: Vec<String> = (0..MAX_FORM_CHOICES).map(|at| at.to_string()).collect();
+    let properties: Map<String, Value> =
+        (0..100).map(|at| (format!("p{at}"), json!({ "enum": choices }))).collect();
+    let schema = json!({ "type": "object", "properties": properties });
+    let fields = form_fields(&schema, "a");
+    let with_choices = fields.iter().filter(|field| matches!(field.control, FieldControl::Choice(_))).count();
+    assert_eq!(with_choices, MAX_CHOICES_OF_FORM / MAX_FORM_CHOICES);
+}

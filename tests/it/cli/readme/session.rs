@@ -163,6 +163,11 @@ impl Session {
         {
             command.env_remove(name);
         }
+        // The gateway runs with a home directory of its own, and the toolchain isn't there.
+        let home = PathBuf::from(std::env::var_os("HOME").unwrap());
+        for (name, directory) in [("RUSTUP_HOME", ".rustup"), ("CARGO_HOME", ".cargo")] {
+            command.env(name, std::env::var_os(name).unwrap_or_else(|| home.join(directory).into()));
+        }
         self.finish(command)
     }
 

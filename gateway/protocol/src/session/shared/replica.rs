@@ -307,9 +307,9 @@ impl SharedSessions {
 
     async fn beat(&self) -> Result<(), SharedStoreError> {
         self.store.renew_lease(&self.replica).await?;
+        self.check(&self.copies.busy()).await?; // first, because only members of a session get its mail
         self.read_mail().await?;
-        self.read_journal().await?;
-        self.check(&self.copies.busy()).await
+        self.read_journal().await
     }
 
     /// Compares copies with the store, and ends those whose session has ended.
@@ -469,12 +469,16 @@ async fn write_journal(shared: Weak<SharedSessions>, mut reports: mpsc::Unbounde
             return;
         }
         let Some(shared) = shared.upgrade() else { return };
-        batch.extend(std::iter::from_fn(|| reports.try_recv().ok()).take(MAX_UPDATE_BATCH));
+        // All of them, so that they don't pile up during an outage.
+        let waiting = reports.len();
+        batch.extend(std::iter::from_fn(|| reports.try_recv().ok()).take(waiting));
         let replica = shared.replica.as_str();
         let new: Vec<ResourceUri> = batch.drain(..).filter_map(|change| change.to_entry(replica)).collect();
         for entry in &new {
-            if unwritten.len() < MAX_JOURNAL_ENTRIES {
+            if unwritten.len() < MAX_JOURNAL_ENTRIES || unwritten.contains(entry) {
                 unwritten.insert(entry.clone());
+            } else {
+                shared.updates.deliver(entry); // at least to clients of this replica
             }
         }
         let next: Vec<ResourceUri> = unwritten.iter().take(MAX_UPDATE_BATCH).cloned().collect();
