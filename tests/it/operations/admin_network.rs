@@ -208,16 +208,20 @@ fn a_web_page_is_refused_with_any_credentials() {
         assert_eq!(send(&format!("Origin: {origin}\r\n")), 403, "{origin}");
     }
     assert_eq!(send(&format!("Origin: http://127.0.0.1:{port}\r\n")), 200);
-    let client = |host: &str| {
+    let client = |host: &str, headers: &str| {
         use std::io::{Read as _, Write as _};
         let mut stream = std::net::TcpStream::connect(admin.address()).unwrap();
         let request = format!(
-            "GET /metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nAuthorization: Bearer {FIRST}\r\n\r\n"
+            "GET /metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nAuthorization: Bearer {FIRST}\r\n{headers}\r\n"
         );
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer[9..12].to_owned()
     };
-    assert_eq!((&*client("ops.example.com"), &*client("evil.example.com")), ("200", "403"));
+    assert_eq!((&*client("ops.example.com", ""), &*client("evil.example.com", "")), ("200", "403"));
+    let origin = |host: &str| format!("Origin: http://{host}\r\n");
+    assert_eq!(client("ops.example.com", &origin("ops.example.com")), "200", "its own page");
+    assert_eq!(client("ops.example.com", &origin("evil.example.com")), "403");
+    assert_eq!(client("evil.example.com", &origin("evil.example.com")), "403");
 }
