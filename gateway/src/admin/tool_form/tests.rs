@@ -92,7 +92,7 @@ fn a_form_shows_defaults_and_earlier_values() {
 
 #[test]
 fn hostile_schemas_make_no_large_form() {
-    let deep = (0..50).fold(json!([0; 100]), |inner, _| json!([inner]));
+    let deep = (0..50).fold(Value::from(vec![0; 100]), |inner, _| json!([inner]));
     assert_eq!(indented(&deep, 1_000), (format!("{deep:#}")[..1_000].to_owned(), false));
     let properties: Map<String, Value> =
         (0..100).map(|at| (format!("p{at}"), json!({ "type": "array", "default": deep }))).collect();
