@@ -255,9 +255,15 @@ fn no_event_or_acknowledged_write_is_lost() {
         progress.finish();
     });
     let Acknowledged { sums, unknown } = acknowledged.into_inner().unwrap();
-    let sum =
-        |http: &Http| text(&http.call("stateful_add", json!({ "key": "sum", "count": 0 }))).parse().unwrap();
-    let found: u64 = sum(&replicas.balancer);
+    let mut found = 0_u64;
+    wait_until("the sum can be read", || {
+        let answer = replicas.balancer.call("stateful_add", json!({ "key": "sum", "count": 0 }));
+        is_success(&answer)
+            && text(&answer).parse().is_ok_and(|sum| {
+                found = sum;
+                true
+            })
+    });
     let most = sums.len() as u64 + unknown;
     assert!(sums.last() <= Some(&found) && (sums.len() as u64..=most).contains(&found), "{found}: {unknown}");
     for gateway in &replicas.gateways {
