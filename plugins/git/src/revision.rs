@@ -259,7 +259,7 @@ fn in_tree(repository: &Repository, found: NamedObject, path: &str) -> GitResult
     let mut found = peeled(repository, found, "tree", path)?;
     let parts: Vec<&str> = path.split('/').collect();
     for part in parts.iter().filter(|part| !(part.is_empty() && path.is_empty())) {
-        let missing = || GitError::new(format_args!("\"Blob or Tree named '{part}' not found\""));
+        let missing = || GitError::new(format_args!("\"Blob or Tree named '{path}' not found\""));
         if found.kind != Kind::Tree {
             return Err(missing());
         }
