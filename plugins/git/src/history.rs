@@ -75,12 +75,17 @@ pub(crate) fn ahead_and_behind(
         queue.push((commit.committer.seconds, id));
         commits.insert(id, commit);
     }
-    // Ends when all commits in the queue belong to both sides.
-    while queue.iter().any(|(_, id)| sides.get(id) != Some(&(OURS | THEIRS))) {
-        let Some((_, id)) = queue.pop() else { break };
+    while let Some((_, id)) = queue.pop() {
         let side = sides.get(&id).copied().unwrap_or_default();
         let parents = commits.get(&id).map(|commit| commit.parents.clone()).unwrap_or_default();
+        // When all commits in the queue belong to both sides, new commits do, too. Those already seen still have to be
+        // marked, because times of commits can be out of order.
+        let is_both = |id: &ObjectId| sides.get(id) == Some(&(OURS | THEIRS));
+        let is_open = !is_both(&id) || !queue.iter().all(|(_, id)| is_both(id));
         for parent in parents {
+            if !is_open && !sides.contains_key(&parent) {
+                continue;
+            }
             let known = sides.entry(parent).or_default();
             if *known | side != *known {
                 *known |= side;
