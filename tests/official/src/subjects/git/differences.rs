@@ -24,6 +24,18 @@ pub(super) const DIFFERENCES: &[Difference] = &[
             is_failure(mismatch) && theirs(mismatch).contains("could not be resolved, git returned: b'")
         },
     },
+    Difference {
+        description: "For a file with a conflict, a diff only names the file.",
+        reason: "The file itself shows the conflict; Git's combined diff repeats it.",
+        matches: |mismatch| {
+            mismatch.name == "git_diff_unstaged" && ours(mismatch).contains("* Unmerged path ")
+        },
+    },
+    Difference {
+        description: "A commit with unresolved conflicts is refused with a message that says what to do.",
+        reason: "The official server's message is a line of the index.",
+        matches: |mismatch| is_failure(mismatch) && ours(mismatch).contains(" has a conflict: "),
+    },
 ];
 
 /// Returns true if the mismatch is in the messages of two failed calls.
@@ -34,4 +46,8 @@ fn is_failure(mismatch: &Mismatch<'_>) -> bool {
 
 fn theirs<'a>(mismatch: &Mismatch<'a>) -> &'a str {
     mismatch.theirs.and_then(Value::as_str).unwrap_or_default()
+}
+
+fn ours<'a>(mismatch: &Mismatch<'a>) -> &'a str {
+    mismatch.ours.and_then(Value::as_str).unwrap_or_default()
 }
