@@ -91,20 +91,17 @@ pub(crate) fn detached(repository: &Repository, head: ObjectId) -> GitResult<Opt
         Some((ObjectId::parse(line.get(41..81)?)?, to.to_str().ok()?.to_owned()))
     });
     let Some((id, to)) = switch else { return Ok(None) };
-    let mut from = None;
-    for base in ["refs/tags/", "refs/heads/", "refs/remotes/", "refs/"] {
-        let name = format!("{base}{to}");
-        if let Some(found) = repository.refs.resolve(&name)? {
-            if found == id || revision::to_commit(repository, found).is_ok_and(|found| found == id) {
-                let stripped = name.strip_prefix("refs/tags/").or_else(|| name.strip_prefix("refs/remotes/"));
-                from = Some(stripped.unwrap_or(&name).to_owned());
-            }
-            break;
-        }
+    let mut references = Vec::new();
+    for name in refs::candidates(&to).iter().filter(|name| *name != "HEAD") {
+        references.extend(repository.refs.follow(name)?);
     }
-    let from = match from {
-        Some(from) => from,
-        None => repository.abbreviated(id)?,
+    // An ambiguous name, or one that means another commit now, doesn't tell what was checked out.
+    let from = match references.as_slice() {
+        [(name, found)] if revision::to_commit(repository, *found).is_ok_and(|found| found == id) => {
+            let stripped = name.strip_prefix("refs/tags/").or_else(|| name.strip_prefix("refs/remotes/"));
+            stripped.unwrap_or(name).to_owned()
+        }
+        _ => repository.abbreviated(id)?,
     };
     let word = if id == head { "at" } else { "from" };
     Ok(Some(format!("HEAD detached {word} {from}")))

@@ -233,9 +233,11 @@ fn write_file(
 
 /// Makes the branch or commit the current one.
 fn move_head(repository: &Repository, name: &str, branch: Option<String>, target: ObjectId) -> GitResult<()> {
+    // Git stays on the branch, or where it is.
+    if matches!(name, "HEAD" | "@") {
+        return Ok(());
+    }
     let from = match (repository.refs.head_branch()?, repository.head()?) {
-        // Git stays on the branch.
-        (Some(_), Some(_)) if matches!(name, "HEAD" | "@") => return Ok(()),
         (Some(current), _) => branch::short(&current).to_owned(),
         (None, Some(id)) => id.to_string(),
         (None, None) => String::new(),

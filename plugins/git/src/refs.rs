@@ -72,10 +72,15 @@ impl References {
 
     /// The id that a reference points to, through symbolic references. `None` if it doesn't exist.
     pub(crate) fn resolve(&self, name: &str) -> GitResult<Option<ObjectId>> {
+        Ok(self.follow(name)?.map(|(_, id)| id))
+    }
+
+    /// The last of the symbolic references that start at this one, and its id. `None` if one doesn't exist.
+    pub(crate) fn follow(&self, name: &str) -> GitResult<Option<(String, ObjectId)>> {
         let mut name = name.to_owned();
         for _ in 0..MAX_SYMBOLIC_DEPTH {
             match self.read(&name)? {
-                Some(RefTarget::Id(id)) => return Ok(Some(id)),
+                Some(RefTarget::Id(id)) => return Ok(Some((name, id))),
                 Some(RefTarget::Symbolic(target)) => name = target,
                 None => return Ok(None),
             }
@@ -102,8 +107,11 @@ impl References {
         names
     }
 
-    /// Changes a reference and its log.
+    /// Changes a reference and its log. As in Git, both stay as they are if the reference already has this id.
     pub(crate) fn write(&self, name: &str, target: &RefTarget, log: &LogEntry) -> GitResult<()> {
+        if matches!(target, RefTarget::Id(_)) && self.read(name)?.as_ref() == Some(target) {
+            return Ok(());
+        }
         let old = self.resolve(name)?;
         let (text, new) = match target {
             RefTarget::Id(id) => (format!("{id}\n"), Some(*id)),
@@ -159,6 +167,14 @@ impl References {
 pub(crate) struct LogEntry {
     pub(crate) committer: Signature,
     pub(crate) message: BString,
+}
+
+/// The references that a short name can mean, in Git's order.
+pub(crate) fn candidates(name: &str) -> [String; 6] {
+    let [exact, refs, tags, heads, remotes] =
+        ["", "refs/", "refs/tags/", "refs/heads/", "refs/remotes/"].map(|base| format!("{base}{name}"));
+    let remote_head = format!("{remotes}/HEAD");
+    [exact, refs, tags, heads, remotes, remote_head]
 }
 
 /// Collects the names of files below a directory.

@@ -5,6 +5,7 @@ use bstr::{BStr, ByteSlice as _};
 
 use crate::fault::{GitError, GitResult};
 use crate::object::{self, Kind, ObjectId, TreeEntry};
+use crate::refs;
 use crate::repository::Repository;
 
 /// The maximum number of tags from one to another.
@@ -128,9 +129,7 @@ fn named(repository: &Repository, name: &str) -> GitResult<ObjectId> {
             return Ok(id);
         }
     }
-    let bases =
-        ["", "refs/", "refs/tags/", "refs/heads/", "refs/remotes/"].map(|base| format!("{base}{name}"));
-    for reference in bases.into_iter().chain([format!("refs/remotes/{name}/HEAD")]) {
+    for reference in refs::candidates(name) {
         if let Some(id) = repository.refs.resolve(&reference)? {
             return Ok(id);
         }
