@@ -96,6 +96,26 @@ fn switches_branches_and_keeps_changes() {
 }
 
 #[test]
+fn remembers_what_was_checked_out() {
+    let fixture = Fixture::new();
+    fixture.write("a", "one\n");
+    fixture.commit_all("First");
+    let id = fs::read_to_string(fixture.path(".git/refs/heads/main")).unwrap();
+    fixture.write(".git/refs/tags/first", &id);
+    fixture.write(".git/refs/tags/other", &id);
+    // Neither `HEAD` nor another name of the same commit changes anything.
+    for name in ["first", "HEAD", "other"] {
+        fixture.call("git_checkout", json!({ "branch_name": name }));
+        let status = fixture.call("git_status", json!({}));
+        assert!(status.contains("\nHEAD detached at first\n"), "{name}: {status}");
+    }
+    fixture.write("a", "two\n");
+    fixture.commit_all("Second");
+    let status = fixture.call("git_status", json!({}));
+    assert!(status.contains("\nHEAD detached from first\n"), "{status}");
+}
+
+#[test]
 fn never_leaves_the_granted_directory() {
     let fixture = Fixture::new();
     let outside = tempfile::tempdir().unwrap();
