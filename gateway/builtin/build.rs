@@ -17,7 +17,8 @@ use flate2::write::GzEncoder;
 use sha2::{Digest as _, Sha256};
 
 /// The plugins, by the names of their directories.
-const PLUGINS: [&str; 6] = ["everything", "fetch", "filesystem", "memory", "sequential-thinking", "time"];
+const PLUGINS: [&str; 7] =
+    ["everything", "fetch", "filesystem", "git", "memory", "sequential-thinking", "time"];
 
 /// The compilation target of components.
 const TARGET: &str = "wasm32-wasip2";

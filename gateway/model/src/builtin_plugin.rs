@@ -10,6 +10,8 @@ pub enum BuiltinPlugin {
     Filesystem,
     /// Web pages as readable text.
     Fetch,
+    /// Git repositories in granted directories.
+    Git,
     /// A knowledge graph.
     Memory,
     /// Thinking in steps.
@@ -22,8 +24,15 @@ pub enum BuiltinPlugin {
 
 impl BuiltinPlugin {
     /// All of them, in the order in which they are listed.
-    pub const ALL: [Self; 6] =
-        [Self::Filesystem, Self::Fetch, Self::Memory, Self::SequentialThinking, Self::Time, Self::Everything];
+    pub const ALL: [Self; 7] = [
+        Self::Filesystem,
+        Self::Fetch,
+        Self::Git,
+        Self::Memory,
+        Self::SequentialThinking,
+        Self::Time,
+        Self::Everything,
+    ];
 
     /// The name after `builtin:`.
     #[must_use]
@@ -31,6 +40,7 @@ impl BuiltinPlugin {
         match self {
             Self::Filesystem => "filesystem",
             Self::Fetch => "fetch",
+            Self::Git => "git",
             Self::Memory => "memory",
             Self::SequentialThinking => "sequential-thinking",
             Self::Time => "time",

@@ -329,7 +329,7 @@ fn a_running_gateway_applies_what_add_and_remove_write() {
 fn lists_and_calls_builtin_plugins_without_files() {
     let home = Home::new();
     let text = home.succeed(&["list", "builtin"]);
-    for name in ["filesystem", "fetch", "memory", "sequential-thinking", "time", "everything"] {
+    for name in ["filesystem", "fetch", "git", "memory", "sequential-thinking", "time", "everything"] {
         assert!(text.lines().any(|line| line.starts_with(&format!("{name} "))), "{text}");
     }
     let document: Value =

@@ -7,6 +7,7 @@ use crate::difference::Difference;
 
 mod fetch;
 mod filesystem;
+mod git;
 mod memory;
 mod sequential_thinking;
 mod time;
@@ -27,5 +28,11 @@ pub(crate) struct Subject {
 }
 
 /// All subjects, in the order of the page.
-pub(crate) const ALL: &[Subject] =
-    &[fetch::SUBJECT, filesystem::SUBJECT, memory::SUBJECT, sequential_thinking::SUBJECT, time::SUBJECT];
+pub(crate) const ALL: &[Subject] = &[
+    fetch::SUBJECT,
+    filesystem::SUBJECT,
+    git::SUBJECT,
+    memory::SUBJECT,
+    sequential_thinking::SUBJECT,
+    time::SUBJECT,
+];

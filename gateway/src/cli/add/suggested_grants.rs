@@ -7,7 +7,7 @@ use moongate_model::builtin_plugin::BuiltinPlugin;
 pub(in crate::cli) struct SuggestedGrants {
     /// A sentence for lists.
     pub(in crate::cli) description: &'static str,
-    /// The prefix of public names, if the plugin's name would repeat that of its only tool.
+    /// The prefix of public names, if the plugin's name would repeat the names of its tools.
     pub(in crate::cli) prefix: Option<&'static str>,
     /// The keys and values of `allow`.
     pub(in crate::cli) allow: &'static [(&'static str, &'static str)],
@@ -40,6 +40,11 @@ pub(in crate::cli) fn suggested_grants(plugin: BuiltinPlugin) -> SuggestedGrants
             prefix: Some(""),
             allow: &[("http", r#"["https://*"]"#)],
             ..nothing("Fetch web pages as readable text.")
+        },
+        BuiltinPlugin::Git => SuggestedGrants {
+            prefix: Some(""),
+            needs_directory: true,
+            ..nothing("Read and change a Git repository: status, diffs, log, staging, commits and branches.")
         },
         BuiltinPlugin::Memory => SuggestedGrants {
             allow: &[("state", r#""memory""#)],

@@ -7,6 +7,7 @@ fn packages(plugin: BuiltinPlugin) -> &'static [&'static str] {
     match plugin {
         BuiltinPlugin::Filesystem => &["@modelcontextprotocol/server-filesystem", "mcp/filesystem"],
         BuiltinPlugin::Fetch => &["mcp-server-fetch", "mcp_server_fetch", "mcp/fetch"],
+        BuiltinPlugin::Git => &["mcp-server-git", "mcp_server_git", "mcp/git"],
         BuiltinPlugin::Memory => &["@modelcontextprotocol/server-memory", "mcp/memory"],
         BuiltinPlugin::SequentialThinking => {
             &["@modelcontextprotocol/server-sequential-thinking", "mcp/sequentialthinking"]
