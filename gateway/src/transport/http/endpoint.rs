@@ -195,10 +195,7 @@ impl Endpoint {
                     self.server.authentication_failed(address, rejection.reason());
                     self.count_refusal(head, rejection);
                 };
-                let delayed = self.failed_tokens.delay_check(address, token, abandoned).await;
-                delayed.map_err(Rejection::TooManyFailedTokens).inspect_err(|rejection| {
-                    self.server.authentication_failed(address, rejection.reason());
-                })?
+                self.failed_tokens.delay_check(address, token, abandoned).await
             }
             None => None,
         };

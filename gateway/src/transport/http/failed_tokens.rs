@@ -2,12 +2,11 @@
 //!
 //! A valid token is always accepted, because others can use the same address. But while a peer has to wait, a token that
 //! it hasn't used lately is checked only after a delay: a client that doesn't wait for the answer learns nothing. Only so
-//! many checks of a peer are delayed at a time, and further ones are refused.
+//! many checks of a peer are delayed at a time, and further ones wait for their turn.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use moongate_auth::TokenProblem;
@@ -15,6 +14,7 @@ use moongate_model::call_rate::CallRate;
 use moongate_model::caller::Caller;
 use moongate_model::names::Digest;
 use moongate_system::rate_table::RateTable;
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 /// The refused tokens of a peer that get an ordinary answer: a client with an outdated token repeats its request a few
@@ -43,14 +43,8 @@ pub(crate) struct FailedTokens {
     rate: CallRate,
     peers: Mutex<RateTable<Caller>>,
     accepted: Mutex<HashMap<(Caller, Digest), Instant>>,
-    /// The number of delayed checks of each peer.
-    delayed: Mutex<HashMap<Caller, usize>>,
-}
-
-/// A delayed check, which counts until this is dropped.
-struct CountedDelay<'a> {
-    failed: &'a FailedTokens,
-    peer: Caller,
+    /// The turns of the delayed checks of each peer, while it has any.
+    turns: Mutex<HashMap<Caller, Weak<Semaphore>>>,
 }
 
 /// A token whose check was delayed.
@@ -61,48 +55,47 @@ impl Default for FailedTokens {
     fn default() -> Self {
         let rate = CallRate::parse(FAILURE_RATE).expect("a valid rate");
         let peers = Mutex::new(RateTable::new(MAX_PEERS));
-        Self { rate, peers, accepted: Mutex::default(), delayed: Mutex::default() }
+        Self { rate, peers, accepted: Mutex::default(), turns: Mutex::default() }
     }
 }
 
 impl FailedTokens {
     /// Waits before a token is checked, if there were too many refused ones from its peer. If the client disconnects
     /// while it waits, `abandoned` is called.
-    ///
-    /// # Errors
-    /// Too many checks of the peer are delayed. It can try again after this time.
     pub(crate) async fn delay_check(
         &self,
         address: IpAddr,
         token: &[u8],
         abandoned: impl FnOnce(),
-    ) -> Result<Option<DelayedToken>, Duration> {
+    ) -> Option<DelayedToken> {
         if !self.is_exceeded(address) {
-            return Ok(None);
+            return None;
         }
         let token = (Caller::from_address(address), Digest::of(token));
         let accepted = self.accepted.lock().unwrap_or_else(PoisonError::into_inner).get(&token).copied();
         if accepted.is_some_and(|at| at.elapsed() < ACCEPTED_TIME) {
-            return Ok(None);
-        }
-        let (peer, digest) = token;
-        let delay = self.count_delay(&peer).ok_or(FAILURE_DELAY)?;
-        let abandoned = AbandonedCheck::new(abandoned);
-        tokio::time::sleep(FAILURE_DELAY).await;
-        abandoned.finish();
-        drop(delay);
-        Ok(Some(DelayedToken(peer, digest)))
-    }
-
-    /// Counts a delayed check of a peer. `None` if it has too many.
-    fn count_delay(&self, peer: &Caller) -> Option<CountedDelay<'_>> {
-        let mut delayed = self.delayed.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = delayed.entry(peer.clone()).or_default();
-        if *count >= MAX_DELAYED_CHECKS {
             return None;
         }
-        *count += 1;
-        Some(CountedDelay { failed: self, peer: peer.clone() })
+        let (peer, digest) = token;
+        let abandoned = AbandonedCheck::new(abandoned);
+        let turns = self.turns(&peer);
+        let turn = turns.acquire().await; // never closed
+        tokio::time::sleep(FAILURE_DELAY).await;
+        drop(turn);
+        abandoned.finish();
+        Some(DelayedToken(peer, digest))
+    }
+
+    /// The turns of a peer's delayed checks. They are kept by these checks alone.
+    fn turns(&self, peer: &Caller) -> Arc<Semaphore> {
+        let mut all = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(turns) = all.get(peer).and_then(Weak::upgrade) {
+            return turns;
+        }
+        all.retain(|_, turns| turns.strong_count() > 0);
+        let turns = Arc::new(Semaphore::new(MAX_DELAYED_CHECKS));
+        all.insert(peer.clone(), Arc::downgrade(&turns));
+        turns
     }
 
     /// Keeps a token that was valid, so that its check isn't delayed again.
@@ -143,18 +136,6 @@ impl FailedTokens {
             peers.add(now, &peer, self.rate);
         }
         wait
-    }
-}
-
-impl Drop for CountedDelay<'_> {
-    fn drop(&mut self) {
-        let mut delayed = self.failed.delayed.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Entry::Occupied(mut count) = delayed.entry(self.peer.clone()) {
-            *count.get_mut() -= 1;
-            if *count.get() == 0 {
-                count.remove();
-            }
-        }
     }
 }
 
@@ -226,20 +207,17 @@ mod tests {
         let count = Cell::new(0);
         let abandoned = || count.set(count.get() + 1);
         let begun = Instant::now();
-        assert!(
-            failed.delay_check(address(1), b"valid", abandoned).await.unwrap().is_none(),
-            "nobody has guessed"
-        );
+        assert!(failed.delay_check(address(1), b"valid", abandoned).await.is_none(), "nobody has guessed");
         (0..10).for_each(|_| assert!(failed.record(address(1), TokenProblem::Unknown).is_none()));
-        assert!(failed.delay_check(address(2), b"valid", abandoned).await.unwrap().is_none(), "another peer");
+        assert!(failed.delay_check(address(2), b"valid", abandoned).await.is_none(), "another peer");
         assert_eq!(begun.elapsed(), Duration::ZERO);
         assert!(failed.delay_check(address(1), b"valid", abandoned).now_or_never().is_none());
         assert_eq!(count.get(), 1, "the client didn't wait");
-        let delayed = failed.delay_check(address(1), b"valid", abandoned).await.unwrap().unwrap();
+        let delayed = failed.delay_check(address(1), b"valid", abandoned).await.unwrap();
         assert_eq!((begun.elapsed(), count.get()), (FAILURE_DELAY, 1));
         failed.accept(delayed);
-        assert!(failed.delay_check(address(1), b"valid", abandoned).await.unwrap().is_none(), "it was valid");
-        assert!(failed.delay_check(address(1), b"other", abandoned).await.unwrap().is_some());
+        assert!(failed.delay_check(address(1), b"valid", abandoned).await.is_none(), "it was valid");
+        assert!(failed.delay_check(address(1), b"other", abandoned).await.is_some());
         assert_eq!((begun.elapsed(), count.get()), (2 * FAILURE_DELAY, 1));
     }
 
@@ -252,12 +230,17 @@ mod tests {
         let check = |peer, guess: usize| {
             let token = guess.to_string();
             let failed = &failed;
-            async move { failed.delay_check(address(peer), &token.into_bytes(), || {}).await.map(drop) }
+            async move {
+                assert!(failed.delay_check(address(peer), &token.into_bytes(), || {}).await.is_some());
+                Instant::now()
+            }
         };
+        let begun = Instant::now();
         let checks = (0..2 * MAX_DELAYED_CHECKS).map(|guess| check(0, guess));
         let (checked, other) = tokio::join!(join_all(checks), check(1, 0));
-        assert_eq!(checked.iter().filter(|checked| checked.is_ok()).count(), MAX_DELAYED_CHECKS);
-        assert_eq!(other, Ok(()), "another peer");
-        assert_eq!(check(0, 0).await, Ok(()), "the earlier ones have ended");
+        let at_once = checked.iter().filter(|end| **end - begun == FAILURE_DELAY).count();
+        let later = checked.iter().filter(|end| **end - begun == 2 * FAILURE_DELAY).count();
+        assert_eq!((at_once, later), (MAX_DELAYED_CHECKS, MAX_DELAYED_CHECKS));
+        assert_eq!(other - begun, FAILURE_DELAY, "another peer");
     }
 }
