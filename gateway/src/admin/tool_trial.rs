@@ -120,7 +120,8 @@ impl ToolTrials {
         }
     }
 
-    /// Whether this request may try tools. By default, nobody may do more than at the endpoint.
+    /// Whether this request may try tools. By default, only local users may, and nobody may without credentials
+    /// where the endpoint asks for some.
     pub(super) fn access(&self, admin: &AdminContext, head: &request::Parts) -> TrialAccess {
         match self.policy {
             ToolTrialPolicy::All => TrialAccess::Allowed,

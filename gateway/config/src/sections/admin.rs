@@ -19,7 +19,7 @@ use crate::spec::keys::ROOT;
 pub enum ToolTrialPolicy {
     /// None.
     Off,
-    /// Those on this machine, unless they would be allowed more than at the endpoint.
+    /// Those on this machine, if the admin listener needs credentials, or the endpoint needs none and there are no roles.
     #[default]
     Local,
     /// Everyone who may use the admin listener.
