@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use moongate_tests::{ClientProgress, Http, scaled_rounds, send_signal, text, wait_until};
+use moongate_tests::{ClientProgress, scaled_rounds, send_signal, text, wait_until};
 use serde_json::{Value, json};
 
 use super::client::{CallEnd, Session, call_stateless};
