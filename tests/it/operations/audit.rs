@@ -395,8 +395,12 @@ fn records_changes_of_code_grants_and_configuration() {
     send_signal(stdio.pid(), "CONT");
     let is_recorded = |expected: &str| kinds(&records(&workspace)).contains(expected);
     wait_until("the code is replaced", || is_recorded("code allowed replaced"));
-    wait_until("the reload has ended", || is_recorded("admin allowed reload_signal"));
-    // A change during the reload would belong to it.
+    // A change before the reload has read the file would belong to it.
+    wait_until("the reload has applied the file", || {
+        ["admin allowed reload_signal", "configuration allowed -", "grants allowed -"]
+            .into_iter()
+            .all(is_recorded)
+    });
     stdio.request_and_wait("ping", json!({}));
     // With stdio, wider grants in the file wait.
     fs::write(workspace.config(), text(&format!("{narrowed}\nallow.env = [\"HOME\"]"))).unwrap();
