@@ -228,7 +228,7 @@ try {
 
   await check("accessibility, light and dark", async () => {
     for (const colorScheme of ["light", "dark"]) {
-      await page.emulateMedia({ colorScheme });
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
       await screenshot(page, colorScheme);
       await assertAccessible(page);
     }
@@ -409,7 +409,7 @@ try {
     await tools.locator("#result", { hasText: "onerror=alert(1)" }).waitFor();
     await assertHarmless(tools);
     for (const colorScheme of ["light", "dark"]) {
-      await tools.emulateMedia({ colorScheme });
+      await tools.emulateMedia({ colorScheme, reducedMotion: "reduce" });
       await assertAccessible(tools);
     }
     await assertFits(tools, 360);
