@@ -16,7 +16,7 @@ pub struct TraceId([u8; 16]);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SpanId([u8; 8]);
 
-/// Whether a span is recorded.
+/// The decision to record a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sampling {
     /// It is recorded and exported.
@@ -32,7 +32,7 @@ pub struct SpanContext {
     pub trace_id: TraceId,
     /// The span.
     pub span_id: SpanId,
-    /// Whether the span is recorded.
+    /// True if the span is recorded.
     pub sampling: Sampling,
 }
 

@@ -34,7 +34,7 @@ pub struct Activity {
     pub calls: Vec<CallRecord>,
     /// The latest reloads, newest first.
     pub reloads: Vec<ReloadRow>,
-    /// What was refused before it ran, or during a call for lack of a grant.
+    /// Calls that were refused before they ran, and accesses that were refused for lack of a grant.
     pub refused: Vec<RefusalRow>,
     /// The tables. `None` with `?after`.
     pub tables: Option<ActivityTables>,
@@ -46,7 +46,7 @@ pub struct Activity {
 pub struct ActivityTables {
     /// The plugins, in the order of `gateway.toml`.
     pub plugins: Vec<PluginRow>,
-    /// What was called in the last hour, most calls first.
+    /// The tools, prompts and resources that were called in the last hour, most calls first.
     pub items: Vec<ItemRow>,
     /// The callers, by their last call, newest first.
     pub callers: Vec<CallerRow>,

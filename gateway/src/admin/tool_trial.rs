@@ -52,7 +52,7 @@ pub(super) struct ToolTrials {
     running: Semaphore,
 }
 
-/// Whether a request may try tools.
+/// The permission of a request to try tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TrialAccess {
     Allowed,
@@ -66,7 +66,7 @@ pub(super) struct TrialPage {
     pub(super) tool: ToolEntry,
     /// The schema of its arguments.
     pub(super) schema: Value,
-    /// What the form shows. `None` means the defaults.
+    /// The values that the form shows. `None` means the defaults.
     pub(super) values: Option<FormValues>,
     pub(super) errors: FormErrors,
     pub(super) outcome: Option<TrialOutcome>,
@@ -104,7 +104,7 @@ pub(super) struct OpenForms {
     pub(super) errors: FormErrors,
 }
 
-/// What a form sends.
+/// The content that a form sends.
 struct TrialRequest {
     arguments: Map<String, Value>,
     /// The sealed state, and the answers to the questions.
@@ -120,7 +120,7 @@ impl ToolTrials {
         }
     }
 
-    /// Whether this request may try tools. By default, only local users may, and nobody may without credentials
+    /// The permission of this request to try tools. By default, only local users may, and nobody may without credentials
     /// where the endpoint asks for some.
     pub(super) fn access(&self, admin: &AdminContext, head: &request::Parts) -> TrialAccess {
         match self.policy {

@@ -1,5 +1,6 @@
-//! Log lines as text. The general format goes through a formatter for each part of a line. The access log has a line for
-//! each call, which this takes longer to write than to count, so its lines are written directly, with the same text.
+//! Log lines as text, for everything but terminals. The general format goes through a formatter for each part of a line.
+//! The access log has a line for each call, which this takes longer to write than to count, so its lines are written
+//! directly, with the same text.
 
 use std::fmt::{self, Debug};
 
@@ -28,7 +29,7 @@ where
         event: &Event<'_>,
     ) -> fmt::Result {
         let metadata = event.metadata();
-        if metadata.target() != ACCESS_TARGET || writer.has_ansi_escapes() {
+        if metadata.target() != ACCESS_TARGET {
             return self.0.format_event(context, writer, event);
         }
         SystemTime.format_time(&mut writer)?;

@@ -129,7 +129,7 @@ fn page(title: &str, content: &Markup) -> String {
     document.into_string()
 }
 
-/// What the plugin reports about the tool.
+/// The plugin's statements about the tool.
 fn about(tool: &ToolEntry) -> Markup {
     let hints = &tool.tool().hints;
     let effect = match (hints.read_only, hints.destructive) {

@@ -101,7 +101,7 @@ fn call_line(call: &CallRecord) -> CallLine {
     }
 }
 
-/// What was already seen of a gateway.
+/// The activity of a gateway that was already seen.
 #[derive(Debug, Default)]
 pub(super) struct ActivityFeed {
     /// The start of the process that numbers the calls.
