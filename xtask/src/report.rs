@@ -2,9 +2,14 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the only file of xtask that prints")]
 
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+
+/// The errors and the lines of failed checks that were printed so far, for the end of the summary: whoever reads the
+/// output of CI begins there.
+static FAILURES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// The numbers of checks that passed, failed and were skipped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -60,6 +65,9 @@ impl Report {
     pub(crate) fn finish(self) -> Tally {
         let mut total = Tally::default();
         print("\n=== summary\n");
+        for failure in FAILURES.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            print(&format!("{failure}\n"));
+        }
         for (name, tally, time) in &self.steps {
             let word = match *tally {
                 Tally { failed: 1.., .. } => "FAILED",
@@ -88,9 +96,28 @@ pub(crate) fn print(text: &str) {
     print!("{text}");
 }
 
-/// Prints an error on stderr.
+/// Prints a line of another program's output; one that reports a failed check is repeated in the summary.
+pub(crate) fn output_line(line: &str) {
+    println!("{line}");
+    if is_failed_check(line) {
+        record_failure(line.to_owned());
+    }
+}
+
+/// If a line reports a failed check: `FAILED client … : cause`, or `test path ... FAILED`.
+fn is_failed_check(line: &str) -> bool {
+    line.starts_with("FAILED ") || (line.starts_with("test ") && line.ends_with("... FAILED"))
+}
+
+/// Keeps a failure for the summary.
+fn record_failure(text: String) {
+    FAILURES.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+}
+
+/// Prints an error on stderr, and repeats it in the summary.
 pub(crate) fn error(text: &str) {
     eprintln!("error: {text}");
+    record_failure(format!("error: {text}"));
 }
 
 /// Prints a note on stderr.

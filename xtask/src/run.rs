@@ -99,7 +99,7 @@ impl ProcessRun {
     pub(crate) fn for_each_line(self, limit: Duration, mut each: impl FnMut(&str)) -> Result<bool> {
         report::command(&self.line);
         let ended = self.follow(limit, |line| {
-            report::print(&format!("{line}\n"));
+            report::output_line(line);
             each(line);
         })?;
         Ok(ended.success())

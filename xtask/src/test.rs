@@ -2,10 +2,11 @@
 //!
 //! A step that fails doesn't hide later steps, except those that depend on it.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 
 use crate::project::Project;
 use crate::report::{Report, Tally};
@@ -13,7 +14,7 @@ use crate::run::ProcessRun;
 use crate::{build_plugins, deny, dist, foreign_plugins, interop, site, tidy};
 
 /// If all tests together take longer, one of them hangs.
-const TESTS_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+const TESTS_TIMEOUT: Duration = Duration::from_secs(50 * 60);
 
 /// The extent of the checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +112,12 @@ pub(crate) fn workspace(project: &Project) -> Result<Tally> {
 /// Runs a test runner and counts its results.
 pub(crate) fn tally(tests: ProcessRun, limit: Duration) -> Result<Tally> {
     let mut tally = Tally::default();
-    let is_success = tests.for_each_line(limit, |line| tally.add(line_tally(line)))?;
+    let mut long = LongTests::default();
+    let is_success = tests.for_each_line(limit, |line| {
+        tally.add(line_tally(line));
+        long.follow(line);
+    });
+    let is_success = is_success.with_context(|| format!("still running: {}", long.names()))?;
     if !is_success && tally.failed == 0 {
         tally.add(Tally::FAIL);
     }
@@ -119,6 +125,30 @@ pub(crate) fn tally(tests: ProcessRun, limit: Duration) -> Result<Tally> {
         anyhow::bail!("no tests ran");
     }
     Ok(tally)
+}
+
+/// The tests that run for more than a minute, by the lines of the test runner.
+#[derive(Debug, Default)]
+struct LongTests(BTreeSet<String>);
+
+impl LongTests {
+    /// Reads a line: `test NAME has been running for over 60 seconds`, and later `test NAME ... ok`.
+    fn follow(&mut self, line: &str) {
+        let Some(rest) = line.strip_prefix("test ") else { return };
+        if let Some((name, _)) = rest.split_once(" has been running for over ") {
+            self.0.insert(name.to_owned());
+        } else if let Some((name, _)) = rest.split_once(" ... ") {
+            self.0.remove(name);
+        }
+    }
+
+    /// Their names, separated by commas.
+    fn names(&self) -> String {
+        if self.0.is_empty() {
+            return "no test for more than a minute".to_owned();
+        }
+        self.0.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// The counts in a line of a test runner: `test result: ok. 3 passed; 0 failed; 1 ignored; …`.

@@ -2,7 +2,7 @@
 
 use crate::report::Tally;
 
-use super::line_tally;
+use super::{LongTests, line_tally};
 
 #[test]
 fn result_lines_are_counted_and_others_are_not() {
@@ -11,4 +11,13 @@ fn result_lines_are_counted_and_others_are_not() {
     assert_eq!(line_tally(line), Tally { passed: 12, failed: 3, skipped: 1 });
     assert_eq!(line_tally("test a::b ... ok"), Tally::default());
     assert_eq!(line_tally("running 3 tests"), Tally::default());
+}
+
+#[test]
+fn a_test_that_hangs_is_named() {
+    let mut long = LongTests::default();
+    long.follow("test a::ends has been running for over 60 seconds");
+    long.follow("test a::hangs has been running for over 60 seconds");
+    long.follow("test a::ends ... ok");
+    assert_eq!(long.names(), "a::hangs");
 }
