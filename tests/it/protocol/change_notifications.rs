@@ -1,5 +1,6 @@
 //! Change notifications: subscriptions, notification streams, and how they end.
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::time::{Duration, Instant};
 
 use moongate_tests::{EventStream, Http, Stdio, Workspace, request, stateless_request};
@@ -25,8 +26,14 @@ const SUBSCRIPTION_ID_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The fixture, with state, so that it can change.
+///
+/// A random setting gives it a cached description of its own. Otherwise a gateway could begin with the description of
+/// another test's changed plugin, correct it, and notify its clients of that.
 fn fixture() -> Workspace {
-    Workspace::new("[plugins.everything]\nsource = \"@everything@\"\nallow.state = true\n")
+    let run = RandomState::new().hash_one("run");
+    Workspace::new(&format!(
+        "[plugins.everything]\nsource = \"@everything@\"\nallow.state = true\nconfig.run = \"{run:x}\"\n"
+    ))
 }
 
 /// Causes a change in the fixture.
@@ -147,8 +154,8 @@ fn releases_streams_of_disconnected_clients() {
 
 #[test]
 fn stdio_session_gets_each_change_once() {
-    let workspace = fixture();
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+        let workspace = fixture();
         let mut stdio = Stdio::initialized(&workspace, revision);
         assert_eq!(
             stdio.request_and_wait("resources/subscribe", json!({ "uri": WATCHED_URI }))["result"],
