@@ -98,11 +98,15 @@ export const CHECKS = {
         assert.deepEqual(completion.values, ['test', 'testing', 'tested']);
     },
     progress: async connection => {
-        const seen = [];
-        const onprogress = ({ progress, total }) => seen.push([progress, total]);
-        await connection.call('test_tool_with_progress', {}, { onprogress });
-        // If a notification and a response arrive together, both SDKs handle the response first.
         const all = [[0, 100], [50, 100], [100, 100]];
+        let seen = [];
+        // The SDKs handle a response before notifications that arrive together with it, and drop those. On a busy
+        // machine all can arrive together, so another call may show them.
+        for (let calls = 0; calls < 5 && seen.length < all.length - 1; calls += 1) {
+            seen = [];
+            const onprogress = ({ progress, total }) => seen.push([progress, total]);
+            await connection.call('test_tool_with_progress', {}, { onprogress });
+        }
         assert.ok(seen.length >= all.length - 1, `saw ${JSON.stringify(seen)}`);
         assert.deepEqual(seen, all.slice(0, seen.length));
     },
