@@ -1,9 +1,11 @@
 //! Calls as they happen: lines of `serve` on a terminal, `logs`, and `top`.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::io::Write as _;
+use std::process::{Child, Command, Stdio};
 
-use moongate_tests::{Http, Workspace, gateway_binary, on_terminal, send_signal};
+use moongate_tests::{
+    Http, ProcessOutput, Workspace, gateway_binary, on_terminal, send_signal, wait_for_exit,
+};
 use serde_json::{Value, json};
 
 const CONFIG: &str = "[http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n\
@@ -12,8 +14,7 @@ const CONFIG: &str = "[http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.
 /// A program on a terminal.
 struct Terminal {
     process: Child,
-    screen: ChildStdout,
-    shown: String,
+    screen: ProcessOutput,
 }
 
 impl Terminal {
@@ -21,20 +22,14 @@ impl Terminal {
         let mut command = on_terminal(command);
         let mut process =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let screen = process.stdout.take().unwrap();
-        Self { process, screen, shown: String::new() }
+        let screen = ProcessOutput::read(process.stdout.take().unwrap());
+        Self { process, screen }
     }
 
-    /// Reads until the screen has shown `text`, and returns everything up to then.
+    /// Waits until the screen has shown `text`, and returns everything up to then.
     #[track_caller]
     fn wait_for(&mut self, text: &str) -> &str {
-        let mut part = [0; 4096];
-        while !self.shown.contains(text) {
-            let length = self.screen.read(&mut part).unwrap();
-            assert_ne!(length, 0, "no `{text}`: {}", self.shown);
-            self.shown.push_str(&String::from_utf8_lossy(&part[..length]));
-        }
-        &self.shown
+        self.screen.wait_for(text)
     }
 }
 
@@ -85,7 +80,7 @@ fn lines_of_calls_respect_no_color_and_the_log_filter() {
     let (silent, _workspace) = serve_with_calls(|command| {
         command.env("MOONGATE_LOG", "info,moongate::access=off");
     });
-    assert!(!silent.shown.contains("  time_get_current_time "), "{}", silent.shown);
+    assert!(!silent.screen.shown().contains("  time_get_current_time "), "{}", silent.screen.shown());
 }
 
 #[test]
@@ -96,8 +91,8 @@ fn logs_follow_calls_refusals_and_reloads() {
     assert!(http.call("time_get_current_time", json!({ "timezone": "UTC" })).to_string().contains("UTC"));
     let mut command = workspace.command(&["logs", "--follow", "--format", "json", "--admin", &address]);
     let mut logs = command.stdout(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(logs.stdout.take().unwrap()).lines();
-    let mut next = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
+    let mut output = ProcessOutput::read(logs.stdout.take().unwrap());
+    let mut next = || -> Value { serde_json::from_str(&output.next_line()).unwrap() };
     let call = next();
     assert_eq!(
         (&call["event"], &call["name"], &call["outcome"], &call["caller"], &call["ok"]),
@@ -149,7 +144,7 @@ fn top_shows_the_tables_until_q_is_pressed() {
     keys.write_all(b"q").unwrap();
     // The screen is restored.
     terminal.wait_for("\u{1b}[?1049l");
-    assert!(terminal.process.wait().unwrap().success());
+    assert!(wait_for_exit(&mut terminal.process).success());
 }
 
 #[test]

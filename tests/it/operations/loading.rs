@@ -6,11 +6,11 @@ use std::process::Command;
 
 use moongate_generated::Plugin;
 use moongate_model::names::Digest;
-#[cfg(target_os = "linux")]
-use moongate_tests::on_terminal;
 use moongate_tests::{
     Http, Stdio, Workspace, initialize_params, request, send_signal, stateless_request, text, wait_until,
 };
+#[cfg(target_os = "linux")]
+use moongate_tests::{ProcessOutput, on_terminal};
 use serde_json::{Value, json};
 
 /// A workspace with a cache of its own and two plugins: `quick`, whose code is cached, and `late`, whose isn't.
@@ -271,7 +271,6 @@ fn the_first_plugin_in_the_file_wins_a_conflict_whichever_is_compiled_first() {
 #[cfg(target_os = "linux")]
 #[test]
 fn terminals_show_the_components_that_are_being_compiled() {
-    use std::io::Read as _;
     use std::process::Stdio as Stream;
 
     let fixture = Fixture::new("startup_wait = \"0s\"");
@@ -279,16 +278,10 @@ fn terminals_show_the_components_that_are_being_compiled() {
     let mut command = on_terminal(&fixture.command(&["serve"]));
     let mut terminal =
         command.stdin(Stream::null()).stdout(Stream::piped()).stderr(Stream::null()).spawn().unwrap();
-    let mut output = terminal.stdout.take().unwrap();
-    let mut shown = String::new();
+    let mut screen = ProcessOutput::read(terminal.stdout.take().unwrap());
     let mut read_until = |text: &str| {
-        let mut part = [0; 4096];
-        while !shown.contains(text) {
-            let length = output.read(&mut part).unwrap();
-            assert_ne!(length, 0, "no `{text}`: {shown}");
-            shown.push_str(&String::from_utf8_lossy(&part[..length]));
-        }
-        std::mem::take(&mut shown)
+        screen.wait_for(text);
+        screen.take()
     };
     // The line has the time so far; the log's line doesn't.
     let line = read_until("B) 1s");

@@ -13,7 +13,9 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use crate::schema_validator::SchemaValidator;
-use crate::{WAIT_TIMEOUT, Workspace, initialize_params, request, send_signal, stateless_request};
+use crate::{
+    WAIT_TIMEOUT, Workspace, initialize_params, request, send_signal, stateless_request, wait_for_exit,
+};
 
 mod admin;
 #[cfg(unix)]
@@ -325,10 +327,10 @@ impl Http {
     /// Waits for the process to exit; returns its status and log.
     ///
     /// # Panics
-    /// If waiting fails.
+    /// If it doesn't exit in time.
     #[must_use]
     pub fn wait_for_exit(mut self) -> (ExitStatus, String) {
-        let status = self.child.wait().expect("the gateway was started");
+        let status = wait_for_exit(&mut self.child);
         if let Some(reader) = self.reader.take() {
             reader.join().expect("the log was read");
         }

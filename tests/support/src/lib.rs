@@ -14,6 +14,7 @@ mod component_signers;
 mod fake_registry;
 mod http;
 mod process;
+mod process_output;
 mod replace;
 mod schema_validator;
 mod sources;
@@ -35,7 +36,10 @@ pub use fake_registry::{FakeRegistry, REGISTRY_LOGIN, RegistryLogin, RegistrySta
 #[cfg(unix)]
 pub use http::fixed_address;
 pub use http::{Admin, Event, EventStream, Http, Reply};
-pub use process::{ResourceUsage, cpu_time, installed, on_terminal, peak_memory, scaled_rounds};
+pub use process::{
+    ResourceUsage, cpu_time, installed, on_terminal, peak_memory, scaled_rounds, wait_for_exit,
+};
+pub use process_output::ProcessOutput;
 pub use replace::{ReplaceMethod, ReplaceableFile};
 pub use schema_validator::{SchemaValidator, SentRequest};
 pub use sources::Source;

@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
+
+use crate::wait_until;
 
 /// The command, on a pseudo-terminal and with only the variables that it sets. What is written to its stdin is typed,
 /// and its stdout is the screen.
@@ -23,6 +25,20 @@ pub fn on_terminal(command: &Command) -> Command {
     }
     script.env("TERM", "xterm");
     script
+}
+
+/// Waits for a process to exit.
+///
+/// # Panics
+/// If it doesn't exit in time.
+#[track_caller]
+pub fn wait_for_exit(process: &mut Child) -> ExitStatus {
+    let mut status = None;
+    wait_until("the process exits", || {
+        status = process.try_wait().expect("a child process");
+        status.is_some()
+    });
+    status.expect("it has exited")
 }
 
 /// The resource usage of a process.

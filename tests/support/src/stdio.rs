@@ -11,7 +11,7 @@ use std::thread;
 use moongate_mcp_schema::Conversation;
 use serde_json::{Value, json};
 
-use crate::{WAIT_TIMEOUT, Workspace, initialize_params, request, send_signal};
+use crate::{WAIT_TIMEOUT, Workspace, initialize_params, request, send_signal, wait_for_exit};
 
 /// A gateway that serves over stdio. Every line of its stdout must be a JSON-RPC message that matches the schema.
 #[derive(Debug)]
@@ -258,7 +258,7 @@ impl Stdio {
         while let Some(message) = self.read() {
             remaining.push(message);
         }
-        let status = self.child.wait().expect("the gateway was started");
+        let status = wait_for_exit(&mut self.child);
         let log = std::mem::replace(&mut self.log, thread::spawn(String::new));
         (remaining, status, log.join().expect("the log was read"))
     }
