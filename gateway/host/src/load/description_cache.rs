@@ -80,7 +80,7 @@ impl DescriptionCache {
         let name = self.name(digest, config);
         let dir = self.cache.dir();
         let (file, meta) = cache::open_entry(&dir, &name).ok()?;
-        let description = read_entry(&file);
+        let description = read_entry(&file, meta.len());
         if description.is_none() {
             tracing::debug!("ignoring the unusable cache entry `{}`", dir.path().join(&name).display());
             let _ = dir.remove(&name);
@@ -158,8 +158,9 @@ fn create_salt(cache: &CodeCache) -> io::Result<[u8; SALT_BYTES]> {
 }
 
 /// The description in an entry. `None` if it is corrupt.
-fn read_entry(file: &File) -> Option<CachedDescription> {
-    let mut entry = Vec::new();
+fn read_entry(file: &File, length: u64) -> Option<CachedDescription> {
+    // One byte more than the entry, so that it is read at once. A start can read a thousand of them.
+    let mut entry = Vec::with_capacity(length.min(MAX_ENTRY_BYTES) as usize + 1);
     file.take(MAX_ENTRY_BYTES).read_to_end(&mut entry).ok()?;
     let end = entry.iter().position(|byte| *byte == b'\n')?;
     let (checksum, text) = (std::str::from_utf8(&entry[..end]).ok()?, &entry[end + 1..]);
