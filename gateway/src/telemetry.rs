@@ -14,6 +14,7 @@ use tracing_subscriber::util::{SubscriberInitExt as _, TryInitError};
 use tracing_subscriber::{EnvFilter, Registry, fmt};
 
 mod collected_warnings;
+mod log_queue;
 mod log_writer;
 mod problems;
 mod progress;
@@ -108,6 +109,9 @@ pub enum TelemetryError {
         /// The parser's message.
         reason: String,
     },
+    /// A thread that writes the log can't be started.
+    #[error("can't start the threads that write the log")]
+    Threads(#[source] io::Error),
     /// Logging was started before.
     #[error("logging was already started")]
     Twice(#[source] TryInitError),
@@ -130,14 +134,14 @@ impl Telemetry {
     /// The environment variables `MOONGATE_LOG` and `RUST_LOG`, in this order, override `verbosity`.
     ///
     /// # Errors
-    /// A variable contains an invalid filter, or logging was started before.
+    /// A variable contains an invalid filter, a thread can't be started, or logging was started before.
     pub fn start(
         format: LogFormat,
         verbosity: Verbosity,
         warnings: WarningDestination,
     ) -> Result<Self, TelemetryError> {
         let filter = filter(verbosity, |name| std::env::var(name).ok())?;
-        let log_writer = LogWriter::new(StderrAboveProgress, format);
+        let log_writer = LogWriter::new(StderrAboveProgress, format).map_err(TelemetryError::Threads)?;
         let is_terminal = io::stderr().is_terminal();
         let use_colour = is_terminal && std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
         if warnings == WarningDestination::Command {
