@@ -28,12 +28,13 @@ pub(super) type TemplateFile = (&'static str, &'static str);
 
 const GATEWAY_FILE: TemplateFile = ("gateway.toml", include_str!("template/rust/gateway.toml.in"));
 
-const RUST_FILES: [TemplateFile; 6] = [
+const RUST_FILES: [TemplateFile; 7] = [
     ("Cargo.toml", include_str!("template/rust/Cargo.toml.in")),
     ("src/lib.rs", include_str!("template/rust/lib.rs.in")),
     ("README.md", include_str!("template/rust/README.md.in")),
     GATEWAY_FILE,
     ("rust-toolchain.toml", include_str!("template/rust/rust-toolchain.toml.in")),
+    (".cargo/config.toml", include_str!("template/rust/config.toml.in")),
     (".gitignore", include_str!("template/rust/gitignore.in")),
 ];
 
