@@ -11,6 +11,7 @@ mod broken_plugin;
 mod client_progress;
 mod collector;
 mod component_signers;
+mod docker_registry;
 mod fake_registry;
 mod http;
 mod process;
@@ -31,6 +32,7 @@ pub use broken_plugin::{BrokenPlugin, MAX_FILE_SIZE, TAKEN_TOOL};
 pub use client_progress::{ClientProgress, FailureGuard};
 pub use collector::{Collector, ReceivedSeries, ReceivedSpan};
 pub use component_signers::{CosignSigner, MinisignSigner};
+pub use docker_registry::DockerRegistry;
 pub use fake_registry::{FakeRegistry, REGISTRY_LOGIN, RegistryLogin, RegistryState};
 #[cfg(unix)]
 pub use http::fixed_address;
