@@ -13,6 +13,7 @@ mod collector;
 mod component_signers;
 mod docker_registry;
 mod fake_registry;
+mod foreign_tools;
 mod http;
 mod process;
 mod replace;
@@ -34,6 +35,7 @@ pub use collector::{Collector, ReceivedSeries, ReceivedSpan};
 pub use component_signers::{CosignSigner, MinisignSigner};
 pub use docker_registry::DockerRegistry;
 pub use fake_registry::{FakeRegistry, REGISTRY_LOGIN, RegistryLogin, RegistryState};
+pub use foreign_tools::{add_zig, build_in_c, foreign_tools, path_with};
 #[cfg(unix)]
 pub use http::fixed_address;
 pub use http::{Admin, Event, EventStream, Http, Reply};
