@@ -298,7 +298,7 @@ impl ForeignPlugin {
                 run.env("PYTHONPATH", path).env("PYTHONDONTWRITEBYTECODE", "1")
             }
             Language::C => {
-                let target = format!("TARGET={}", self.output.display());
+                let target = format!("TARGET={}", project.target().join("library-for-c").display());
                 ProcessRun::new("make").args(["--silent", "-C", "tests"]).arg(target)
             }
         };
