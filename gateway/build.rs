@@ -7,11 +7,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The constants in the generated file, and the directories that they contain.
-const LIBRARIES: [(&str, &str); 2] =
-    [("PYTHON", "plugin-sdk/python/src/moongate"), ("JAVASCRIPT", "plugin-sdk/javascript")];
+const LIBRARIES: [(&str, &str); 3] = [
+    ("PYTHON", "plugin-sdk/python/src/moongate"),
+    ("JAVASCRIPT", "plugin-sdk/javascript"),
+    ("C", "plugin-sdk/c"),
+];
 
 /// Names of files and directories that projects don't need.
-const IGNORED_NAMES: [&str; 5] = ["__pycache__", "node_modules", "package-lock.json", "README.md", "tests"];
+const IGNORED_NAMES: [&str; 6] =
+    ["__pycache__", "node_modules", "package-lock.json", "requirements.txt", "README.md", "tests"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let workspace = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("..");

@@ -51,7 +51,7 @@ const SOURCES: [ForeignSource; 5] = [
 ];
 
 /// The helper libraries of other languages, which have tests and no component.
-const LIBRARIES: [ForeignSource; 2] = [
+const LIBRARIES: [ForeignSource; 3] = [
     ForeignSource {
         name: "library for Python",
         language: Language::Python,
@@ -64,7 +64,16 @@ const LIBRARIES: [ForeignSource; 2] = [
         directory: JAVASCRIPT_LIBRARY,
         tools: "plugins/text",
     },
+    C_LIBRARY,
 ];
+
+/// The helper library for C. `moongate build` builds plugins in C, so there is no source of one here.
+const C_LIBRARY: ForeignSource = ForeignSource {
+    name: "library for C",
+    language: Language::C,
+    directory: "plugin-sdk/c",
+    tools: "plugin-sdk/c",
+};
 
 /// The helper library for Python.
 const PYTHON_LIBRARY: &str = "plugin-sdk/python";
@@ -99,6 +108,8 @@ enum Language {
     JavaScript,
     /// pip and componentize-py.
     Python,
+    /// pip and Zig; tests use the machine's own C compiler.
+    C,
 }
 
 /// A plugin whose tools are installed.
@@ -125,6 +136,10 @@ pub(crate) fn build(project: &Project) -> Result<()> {
                 report::note(&format!("plugins/dist/{}.wasm: not built: {missing}", source.name));
             }
         }
+    }
+    // The tests build plugins in C.
+    if let Err(missing) = ForeignPlugin::install(project, C_LIBRARY)? {
+        report::note(&format!("no compiler for plugins in C: {missing}"));
     }
     Ok(())
 }
@@ -195,6 +210,7 @@ impl Language {
         match self {
             Self::JavaScript => JAVASCRIPT_LIBRARY,
             Self::Python => PYTHON_LIBRARY,
+            Self::C => C_LIBRARY.directory,
         }
     }
 }
@@ -204,10 +220,10 @@ impl ForeignPlugin {
     fn install(project: &Project, source: ForeignSource) -> Result<Result<Self, MissingTool>> {
         let origin = source;
         let ForeignSource { name, language, directory, tools: lockfile } = source;
-        let label = lockfile.replace("plugins/", "plugin-");
+        let label = lockfile.replace("plugins/", "plugin-").replace("plugin-sdk/", "");
         let tools = match language {
             Language::JavaScript => install::npm_packages(project, &label, lockfile)?,
-            Language::Python => {
+            Language::Python | Language::C => {
                 install::python_packages(project, &label, &format!("{lockfile}/requirements.txt"))?
             }
         };
@@ -262,6 +278,7 @@ impl ForeignPlugin {
                 .current_dir(&self.source)
                 .stdout_to_stderr()
                 .run(),
+            Language::C => bail!("`moongate build` builds plugins in C"),
         }
     }
 
@@ -279,6 +296,10 @@ impl ForeignPlugin {
                     .context("a path contains `:`, which PYTHONPATH can't contain")?;
                 let run = ProcessRun::new(&self.tools).args(["-m", "unittest", "discover", "-s", "tests"]);
                 run.env("PYTHONPATH", path).env("PYTHONDONTWRITEBYTECODE", "1")
+            }
+            Language::C => {
+                let target = format!("TARGET={}", project.target().join("library-for-c").display());
+                ProcessRun::new("make").args(["--silent", "-C", "tests"]).arg(target)
             }
         };
         let (code, output) = run.current_dir(&self.source).output(TESTS_TIMEOUT)?;

@@ -12,6 +12,8 @@ use crate::cli::configuration::{self, CONFIG_FILE_NAME};
 use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::{CommonOptions, ExitKind, print};
 
+mod c;
+
 /// The exit code of the libraries' build scripts if a tool is missing (`EX_UNAVAILABLE` of sysexits.h).
 const TOOL_MISSING: i32 = 69;
 
@@ -23,9 +25,9 @@ Examples:
   moongate build --output hello.wasm
 
 The current directory is a project that `moongate new` created, or one with the same files. The component is written to \
-the `source` of the plugin in gateway.toml. Rust plugins are built with cargo, Python plugins with componentize-py, and \
-JavaScript and TypeScript plugins with esbuild and componentize-qjs. If a tool is missing, the command prints how to \
-install it.")]
+the `source` of the plugin in gateway.toml. Rust plugins are built with cargo, Python plugins with componentize-py, \
+JavaScript and TypeScript plugins with esbuild and componentize-qjs, and C plugins with Zig or the WASI SDK. If a tool is \
+missing, the command prints how to install it.")]
 pub(super) struct Build {
     /// Component file to write; not for Rust [default: `source` in gateway.toml]
     #[arg(short, long, value_name = "FILE")]
@@ -39,6 +41,8 @@ enum ProjectKind {
     Rust,
     /// `src/plugin.py`.
     Python,
+    /// `src/plugin.c`.
+    C,
     /// `package.json`: JavaScript or TypeScript.
     Node,
 }
@@ -58,22 +62,26 @@ impl Build {
             let hint = "run this in a directory that `moongate new` created";
             return Err(usage("the current directory contains no plugin project", hint));
         };
-        let (tool, output) = match (kind, &self.output) {
-            (ProjectKind::Rust, None) => (cargo(), None),
-            (ProjectKind::Rust, Some(_)) => {
+        let (tool, output) = match kind {
+            ProjectKind::Rust if self.output.is_some() => {
                 let hint = "remove it: cargo writes the component to its target directory";
                 return Err(usage("`--output` isn't for Rust", hint));
             }
-            (ProjectKind::Python | ProjectKind::Node, named) => {
-                let output = match named {
-                    Some(named) => named.clone(),
-                    None => configured_output()?,
+            ProjectKind::Rust => (cargo(), None),
+            ProjectKind::Python | ProjectKind::C | ProjectKind::Node => {
+                let output = self.output.clone().map_or_else(configured_output, Ok)?;
+                let tool = match kind {
+                    ProjectKind::Python => python(&output),
+                    ProjectKind::C => c::compiler(&output, common)?,
+                    ProjectKind::Rust | ProjectKind::Node => node(&output)?,
                 };
-                let tool = if kind == ProjectKind::Python { python(&output) } else { node(&output)? };
                 (tool, Some(output))
             }
         };
         tool.run()?;
+        if let Some(output) = output.as_deref().filter(|_| kind == ProjectKind::C) {
+            c::componentize(output)?;
+        }
         if let Some(output) = output.filter(|_| !common.quiet) {
             print::stdout(&format!("built `{}`\n", output.display()))?;
         }
@@ -89,6 +97,8 @@ impl ProjectKind {
             Some(Self::Rust)
         } else if has("src/plugin.py") {
             Some(Self::Python)
+        } else if has("src/plugin.c") {
+            Some(Self::C)
         } else {
             has("package.json").then_some(Self::Node)
         }

@@ -58,7 +58,9 @@ impl New {
         };
         let component = match self.lang {
             Language::Rust => component_path(&name, env::var_os("CARGO_TARGET_DIR").map(PathBuf::from)),
-            Language::Python | Language::Javascript | Language::Typescript => format!("target/{name}.wasm"),
+            Language::Python | Language::Javascript | Language::Typescript | Language::C => {
+                format!("target/{name}.wasm")
+            }
         };
         let shown = self.directory.display();
         if fs::symlink_metadata(&self.directory).is_ok() && !is_empty(&self.directory) {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod blame; // errors of failing tests, and their locations
+mod c_bindings; // generated code for C
 mod compression; // compressed bodies
 mod contents; // blocks of content
 mod contract; // the two copies of the WIT

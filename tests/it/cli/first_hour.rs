@@ -30,6 +30,7 @@ fn cargo(project: &Path, words: &[&str]) -> Output {
         .args(words)
         .current_dir(project)
         .env("CARGO_TARGET_DIR", target_dir())
+        .env("CARGO_BUILD_BUILD_DIR", target_dir()) // not in cargo's home
         .env_remove("RUSTFLAGS")
         .env("CARGO_NET_OFFLINE", "true");
     // The toolchain comes from the project's own file, as for its author.
@@ -85,8 +86,15 @@ fn new_prints_next_steps_and_the_sdk_source() {
     assert_eq!(next.len(), 2, "{err}");
     assert_eq!(next[0], "cd hello && cargo test");
     assert!(next[1].ends_with("target/wasm32-wasip2/release/hello.wasm greet name=Ada"), "{err}");
-    for file in ["Cargo.toml", "src/lib.rs", "README.md", ".gitignore", "rust-toolchain.toml", "gateway.toml"]
-    {
+    for file in [
+        "Cargo.toml",
+        "src/lib.rs",
+        "README.md",
+        ".gitignore",
+        "rust-toolchain.toml",
+        ".cargo/config.toml",
+        "gateway.toml",
+    ] {
         assert!(workspace.path().join("hello").join(file).is_file(), "{file}");
     }
 }

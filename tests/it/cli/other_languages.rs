@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use moongate_tests::{Workspace, gateway_binary};
+use moongate_tests::{DockerRegistry, Workspace, add_zig, foreign_tools, path_with, project_root};
 
 fn utf8(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -17,15 +17,6 @@ fn utf8(bytes: &[u8]) -> String {
 fn succeeded(output: &Output) -> String {
     assert!(output.status.success(), "{}\n{}", utf8(&output.stdout), utf8(&output.stderr));
     utf8(&output.stdout)
-}
-
-/// The directory of the installed tools whose name starts with this, the one that was used last.
-fn tools(prefix: &str) -> PathBuf {
-    let all = gateway_binary().ancestors().nth(2).unwrap().join("tools");
-    let found = fs::read_dir(&all).unwrap().map(|entry| entry.unwrap().path());
-    let found = found.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with(prefix));
-    let used = |path: &PathBuf| fs::metadata(path.join("installed")).and_then(|stamp| stamp.modified()).ok();
-    found.max_by_key(used).unwrap_or_else(|| panic!("no `{prefix}…` in {}", all.display()))
 }
 
 /// A new project.
@@ -49,13 +40,14 @@ fn moongate(workspace: &Workspace, project: &Path, words: &[&str]) -> Command {
 
 /// Builds the project, and calls its tool.
 #[track_caller]
-fn builds_and_answers(workspace: &Workspace, project: &Path, name: &str, path: Option<&Path>) {
+fn builds_and_answers(
+    workspace: &Workspace,
+    project: &Path,
+    name: &str,
+    add_tools: impl FnOnce(&mut Command),
+) {
     let mut build = moongate(workspace, project, &["build"]);
-    if let Some(path) = path {
-        let others = env::var_os("PATH").unwrap_or_default();
-        let all = [path.to_owned()].into_iter().chain(env::split_paths(&others));
-        build.env("PATH", env::join_paths(all).unwrap());
-    }
+    add_tools(&mut build);
     assert_eq!(succeeded(&build.output().unwrap()), format!("built `target/{name}.wasm`\n"));
     let file = format!("target/{name}.wasm");
     for (arguments, answer) in [("name=Ada", "Hello, Ada!\n"), ("name= ", "")] {
@@ -70,23 +62,38 @@ fn builds_and_answers(workspace: &Workspace, project: &Path, name: &str, path: O
     }
     let checked = moongate(workspace, project, &["check"]).output().unwrap();
     assert!(succeeded(&checked).contains("1 plugin, 1 tool"), "{checked:?}");
+    publishes(&project.join(file), name);
+}
+
+/// Pushes a component to a registry, and calls it from there.
+#[track_caller]
+fn publishes(component: &Path, name: &str) {
+    let workspace = Workspace::new("");
+    let Some(registry) = DockerRegistry::start(workspace.path()) else { return };
+    let reference = format!("oci://{}/acme/{name}:1.0", registry.host());
+    succeeded(&workspace.run(&["push", component.to_str().unwrap(), &reference]));
+    workspace.write("gateway.toml", format!("version = 1\n[plugins.{name}]\nsource = \"{reference}\"\n"));
+    succeeded(&workspace.run(&["fetch"]));
+    assert_eq!(succeeded(&workspace.run(&["call", &format!("{name}_greet"), "name=Ada"])), "Hello, Ada!\n");
 }
 
 #[test]
 fn a_new_python_project_passes_its_tests_builds_and_answers() {
     let workspace = Workspace::new("");
     let project = new_project(&workspace, "word-count", "python");
-    let python = tools("python-plugin-statistics");
+    let python = foreign_tools("python-plugin-statistics");
     let tests = "import test_plugin as t; t.test_greets_by_name(); t.test_refuses_an_empty_name()";
     let mut run = Command::new(python.join("bin/python"));
     run.args(["-c", tests]).current_dir(&project).env("PYTHONPATH", "src:vendor:tests");
     succeeded(&run.output().unwrap());
-    builds_and_answers(&workspace, &project, "word-count", Some(&python.join("bin")));
+    builds_and_answers(&workspace, &project, "word-count", |build| {
+        build.env("PATH", path_with(&python.join("bin")));
+    });
 }
 
 /// Installs the packages of a project as npm does, without a network.
 fn install_packages(project: &Path) {
-    let installed = tools("plugin-text").join("node_modules");
+    let installed = foreign_tools("plugin-text").join("node_modules");
     let packages = project.join("node_modules");
     fs::create_dir_all(&packages).unwrap();
     for entry in fs::read_dir(installed).unwrap() {
@@ -106,7 +113,70 @@ fn new_javascript_and_typescript_projects_pass_their_tests_build_and_answer() {
         let mut run = Command::new("node");
         run.args(["--import", "moongate/register", "--test", &file]).current_dir(&project);
         succeeded(&run.output().unwrap());
-        builds_and_answers(&workspace, &project, "hello", None);
+        builds_and_answers(&workspace, &project, "hello", |_| {});
+    }
+}
+
+/// The C compiler of this machine.
+fn native_compiler() -> Command {
+    Command::new(env::var_os("CC").unwrap_or_else(|| "cc".into()))
+}
+
+#[test]
+fn a_new_c_project_passes_its_tests_builds_and_answers() {
+    let workspace = Workspace::new("");
+    let project = new_project(&workspace, "word-count", "c");
+    let mut tests = Command::new("make");
+    tests.arg("test").current_dir(&project);
+    let printed = succeeded(&tests.output().unwrap());
+    assert!(printed.ends_with("ok - refuses_an_empty_name\n# pass 2\n# fail 0\n"), "{printed}");
+    builds_and_answers(&workspace, &project, "word-count", add_zig);
+}
+
+#[test]
+fn a_broken_c_project_shows_the_compilers_errors() {
+    let workspace = Workspace::new("");
+    let project = new_project(&workspace, "hello", "c");
+    let source = project.join("src/plugin.c");
+    let broken = fs::read_to_string(&source).unwrap().replace("mg_text(\"Hello, %s!\", name)", "greeting");
+    fs::write(&source, broken).unwrap();
+    let mut build = moongate(&workspace, &project, &["build"]);
+    add_zig(&mut build);
+    let output = build.output().unwrap();
+    let error = utf8(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("src/plugin.c:12:12: error:") && error.contains("greeting"), "{error}");
+    assert!(error.contains("the C compiler couldn't build the plugin"), "{error}");
+    assert!(!project.join("target/hello.wasm").exists());
+}
+
+#[test]
+fn every_block_of_the_guide_for_c_passes_its_tests() {
+    let guide = fs::read_to_string(project_root().join("docs/guide/c.md")).unwrap();
+    let library = project_root().join("plugin-sdk/c");
+    let workspace = Workspace::new("");
+    let sources = fs::read_dir(&library).unwrap().map(|entry| entry.unwrap().path());
+    let sources: Vec<_> = sources.filter(|path| path.extension().is_some_and(|kind| kind == "c")).collect();
+    let mut compile = native_compiler();
+    compile
+        .args(["-std=c17", "-Wall", "-Wextra", "-Werror", "-c"])
+        .args(&sources)
+        .current_dir(workspace.path());
+    succeeded(&compile.output().unwrap());
+    let objects = sources.iter().map(|path| format!("{}.o", path.file_stem().unwrap().to_str().unwrap()));
+    let objects: Vec<_> = objects.collect();
+    let blocks: Vec<_> =
+        guide.split("```c\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    assert!(blocks.len() > 8, "{}", blocks.len());
+    for block in blocks {
+        workspace.write("block.c", block);
+        let mut compile = native_compiler();
+        compile
+            .args(["-std=c17", "-Wall", "-Wextra", "-Werror", "-o", "block", "block.c", "-I"])
+            .arg(&library);
+        succeeded(&compile.args(&objects).arg("-lm").current_dir(workspace.path()).output().unwrap());
+        let output = Command::new(workspace.path().join("block")).output().unwrap();
+        assert!(output.status.success(), "{}\n{block}", utf8(&output.stdout));
     }
 }
 
@@ -125,6 +195,8 @@ fn build_names_what_to_install() {
         python.contains("python3 isn't installed") && python.contains(".venv/bin/pip install"),
         "{python}"
     );
+    let c = build(&new_project(&workspace, "sea", "c"));
+    assert!(c.contains("no C compiler for WASI is installed") && c.contains("pip install ziglang"), "{c}");
     let node = build(&new_project(&workspace, "coffee", "typescript"));
     assert!(node.contains("packages aren't installed") && node.contains("`npm install`"), "{node}");
 }

@@ -1,12 +1,13 @@
-//! Mistakes of plugins have the same errors in Rust, Python and JavaScript. The table in docs/plugins.md lists them.
+//! Mistakes of plugins have the same errors in Rust, Python, JavaScript and C. The table in docs/plugins.md lists them.
 
+use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use moongate_tests::{Stdio, TestServer, Workspace, project_root, text};
+use moongate_tests::{Stdio, TestServer, Workspace, build_in_c, project_root, text};
 use serde_json::{Value, json};
 
 /// The guests, one in each language, with the same tools.
-const LANGUAGES: [&str; 3] = ["misuse", "misuse-python", "misuse-javascript"];
+const LANGUAGES: [&str; 4] = ["misuse", "misuse-python", "misuse-javascript", "misuse-c"];
 
 /// Compiles the interpreters once into the cache of all tests.
 static COMPILED: LazyLock<()> = LazyLock::new(|| {
@@ -14,11 +15,21 @@ static COMPILED: LazyLock<()> = LazyLock::new(|| {
     assert!(output.status.success(), "{output:?}");
 });
 
+/// The guest in C. The gateway's own command builds it.
+static IN_C: LazyLock<PathBuf> =
+    LazyLock::new(|| build_in_c("misuse-c", &project_root().join("tests/guests/misuse-c/src/plugin.c")));
+
+/// The component of a guest, in a configuration.
+fn source(name: &str) -> String {
+    if name == "misuse-c" { IN_C.display().to_string() } else { format!("@{name}@") }
+}
+
 /// All guests with these tables.
 fn all(allow: &str, limits: &str) -> Workspace {
     let tables = LANGUAGES.map(|name| {
+        let source = source(name);
         format!(
-            "[plugins.{name}]\nsource = \"@{name}@\"\n[plugins.{name}.allow]\n{allow}\n[plugins.{name}.limits]\n{limits}\n"
+            "[plugins.{name}]\nsource = \"{source}\"\n[plugins.{name}.allow]\n{allow}\n[plugins.{name}.limits]\n{limits}\n"
         )
     });
     Workspace::new(&tables.concat())
@@ -90,7 +101,8 @@ fn large_data_fails_alike() {
 #[test]
 fn updates_are_repeated_if_the_value_changes_meanwhile() {
     for language in LANGUAGES {
-        let table = format!("[plugins.{language}]\nsource = \"@{language}@\"\nallow.state = true\n");
+        let source = source(language);
+        let table = format!("[plugins.{language}]\nsource = \"{source}\"\nallow.state = true\n");
         let workspace = Workspace::new(&table);
         LazyLock::force(&COMPILED);
         let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
@@ -123,7 +135,7 @@ fn crashes_and_wrong_results_fail_alike() {
         let reports = |line: &str| line.contains("a bug in the plugin") && line.contains(&mark);
         assert!(log.lines().any(reports), "{language}: {log}");
     }
-    for file in ["src/lib.rs", "plugin.py", "src/plugin.js"] {
+    for file in ["src/lib.rs", "plugin.py", "src/plugin.js", "src/plugin.c"] {
         assert!(log.contains(file), "`{file}` isn't in: {log}");
     }
     fails_alike(&workspace, "wrong", &json!({}), "`bytes` must be of type integer, not string");

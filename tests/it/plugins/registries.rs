@@ -1,53 +1,21 @@
 //! Plugins from OCI registries: a real registry, and one that lies.
 
 use std::fs;
-use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use moongate_generated::Plugin;
 use moongate_model::names::Digest;
 use moongate_tests::{
-    FakeRegistry, MinisignSigner, REGISTRY_LOGIN, RegistryLogin, TestServer, component, installed, wait_until,
+    DockerRegistry, FakeRegistry, MinisignSigner, REGISTRY_LOGIN, RegistryLogin, TestServer, component,
+    installed, wait_until,
 };
 use serde_json::{Value, json};
 
 use super::remote_sources::{Sources, digest, version};
 
 const COMPONENT_TYPE: &str = "application/wasm";
-
-/// The registry of Debian's package `docker-registry`, with its storage in a directory.
-struct RealRegistry {
-    process: Child,
-    host: String,
-}
-
-impl RealRegistry {
-    fn start(sources: &Sources) -> Option<Self> {
-        let program = installed("docker-registry")?;
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let config = json!({
-            "version": "0.1", "log": { "level": "warn" },
-            "storage": { "filesystem": { "rootdirectory": sources.path("registry") } },
-            "http": { "addr": format!("127.0.0.1:{port}") },
-        });
-        sources.workspace.write("registry.yml", config.to_string());
-        let mut command = Command::new(program);
-        command.arg("serve").arg(sources.path("registry.yml")).stdout(Stdio::null()).stderr(Stdio::null());
-        let process = command.spawn().unwrap();
-        let host = format!("127.0.0.1:{port}");
-        wait_until("the registry listens", || std::net::TcpStream::connect(&host).is_ok());
-        Some(Self { process, host })
-    }
-}
-
-impl Drop for RealRegistry {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
 
 /// A registry with a version of a plugin, and a workspace that uses it.
 fn fake(version: u32) -> (FakeRegistry, Sources) {
@@ -65,8 +33,8 @@ fn log_in(sources: &Sources, registry: &FakeRegistry, login: &str) {
 #[test]
 fn pushes_to_and_pulls_from_a_real_registry() {
     let sources = Sources::new("");
-    let Some(registry) = RealRegistry::start(&sources) else { return };
-    let reference = format!("oci://{}/acme/tools/time:1.0", registry.host);
+    let Some(registry) = DockerRegistry::start(sources.workspace.path()) else { return };
+    let reference = format!("oci://{}/acme/tools/time:1.0", registry.host());
     let file = component("time").display().to_string();
     let push = [
         "push",
@@ -95,8 +63,12 @@ fn pushes_to_and_pulls_from_a_real_registry() {
 #[test]
 fn skopeo_reads_what_push_publishes() {
     let sources = Sources::new("");
-    let (Some(registry), Some(skopeo)) = (RealRegistry::start(&sources), installed("skopeo")) else { return };
-    let name = format!("{}/acme/time:1.0", registry.host);
+    let (Some(registry), Some(skopeo)) =
+        (DockerRegistry::start(sources.workspace.path()), installed("skopeo"))
+    else {
+        return;
+    };
+    let name = format!("{}/acme/time:1.0", registry.host());
     let file = component("time").display().to_string();
     let pushed = sources.succeed(&["push", &file, &format!("oci://{name}")]);
     let inspect = |arguments: &[&str]| -> Value {

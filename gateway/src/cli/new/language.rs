@@ -21,6 +21,8 @@ pub(super) enum Language {
     /// TypeScript, with componentize-qjs
     #[value(alias = "ts")]
     Typescript,
+    /// C, with Zig or the WASI SDK
+    C,
 }
 
 /// The name of a file in the project, and its template.
@@ -28,12 +30,13 @@ pub(super) type TemplateFile = (&'static str, &'static str);
 
 const GATEWAY_FILE: TemplateFile = ("gateway.toml", include_str!("template/rust/gateway.toml.in"));
 
-const RUST_FILES: [TemplateFile; 6] = [
+const RUST_FILES: [TemplateFile; 7] = [
     ("Cargo.toml", include_str!("template/rust/Cargo.toml.in")),
     ("src/lib.rs", include_str!("template/rust/lib.rs.in")),
     ("README.md", include_str!("template/rust/README.md.in")),
     GATEWAY_FILE,
     ("rust-toolchain.toml", include_str!("template/rust/rust-toolchain.toml.in")),
+    (".cargo/config.toml", include_str!("template/rust/config.toml.in")),
     (".gitignore", include_str!("template/rust/gitignore.in")),
 ];
 
@@ -66,6 +69,16 @@ const TYPESCRIPT_FILES: [TemplateFile; 7] = [
     (".gitignore", include_str!("template/javascript/gitignore.in")),
 ];
 
+const C_FILES: [TemplateFile; 7] = [
+    ("src/plugin.c", include_str!("template/c/plugin.c.in")),
+    ("tests/test_plugin.c", include_str!("template/c/test_plugin.c.in")),
+    ("Makefile", include_str!("template/c/Makefile.in")),
+    ("requirements.txt", include_str!("template/c/requirements.txt.in")),
+    ("README.md", include_str!("template/c/README.md.in")),
+    GATEWAY_FILE,
+    (".gitignore", include_str!("template/c/gitignore.in")),
+];
+
 impl Language {
     /// The files of a project.
     pub(super) fn files(self) -> &'static [TemplateFile] {
@@ -74,6 +87,7 @@ impl Language {
             Self::Python => &PYTHON_FILES,
             Self::Javascript => &JAVASCRIPT_FILES,
             Self::Typescript => &TYPESCRIPT_FILES,
+            Self::C => &C_FILES,
         }
     }
 
@@ -83,6 +97,7 @@ impl Language {
             Self::Rust => &[],
             Self::Python => &libraries::PYTHON,
             Self::Javascript | Self::Typescript => &libraries::JAVASCRIPT,
+            Self::C => &libraries::C,
         }
     }
 
@@ -93,6 +108,7 @@ impl Language {
             Self::Python => "py",
             Self::Javascript => "js",
             Self::Typescript => "ts",
+            Self::C => "c",
         }
     }
 
@@ -104,6 +120,7 @@ impl Language {
                 "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt && .venv/bin/python -m pytest"
             }
             Self::Javascript | Self::Typescript => "npm install && npm test",
+            Self::C => "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt && make test",
         }
     }
 }

@@ -73,7 +73,9 @@ fn a_release_uses_its_own_sdk_and_a_build_from_source_asks() {
 fn fills_in_all_placeholders() {
     let name = name("word-count").unwrap();
     let sdk = SdkSource::Version("0.1.0").dependency();
-    for language in [Language::Rust, Language::Python, Language::Javascript, Language::Typescript] {
+    for language in
+        [Language::Rust, Language::Python, Language::Javascript, Language::Typescript, Language::C]
+    {
         for (file, text) in language.files() {
             let filled = fill(text, &name, &sdk, &component_path(&name, None)).replace("@extension@", "");
             let is_word =
@@ -96,6 +98,9 @@ fn projects_in_other_languages_contain_their_library() {
     let needed = ["build.mjs", "package.json", "types/index.d.ts", "wit/world.wit"];
     assert!(needed.iter().all(|file| javascript.contains(file)), "{javascript:?}");
     assert!(!javascript.iter().any(|file| file.contains("test.js")), "{javascript:?}");
+    let c = names(Language::C);
+    let needed = ["moongate.h", "cJSON.LICENSE", "bindings/contract.c", "world.wit", "wit/world.wit"];
+    assert!(needed.iter().all(|file| c.contains(file)), "{c:?}");
 }
 
 #[test]

@@ -157,6 +157,8 @@ impl Session {
             fs::create_dir_all(&built).unwrap();
             symlink(built, self.directory.join("target")).unwrap();
         }
+        // Not in cargo's home.
+        command.env("CARGO_BUILD_BUILD_DIR", self.directory.join("target"));
         // The build settings come from the project's own files, as for its author.
         for name in
             ["CARGO_TARGET_DIR", "RUSTFLAGS", "RUSTUP_TOOLCHAIN", "CARGO", "RUSTC", "CARGO_ENCODED_RUSTFLAGS"]

@@ -1,0 +1,159 @@
+// Tests of the library: what the guide doesn't show.
+
+#include <string.h>
+
+#include "internal.h"
+#include "moongate_testing.h"
+
+static mg_result *echo(const cJSON *arguments) {
+    return mg_structured(cJSON_Duplicate(arguments, true));
+}
+
+static mg_result *fetch(const cJSON *arguments) {
+    mg_response *response = mg_get(mg_string(arguments, "url"));
+    return response ? mg_text("%s", response->body.data) : mg_stop();
+}
+
+static mg_result *nothing(const cJSON *arguments) {
+    (void)arguments;
+    return NULL;
+}
+
+static mg_result *both(const cJSON *arguments) {
+    (void)arguments;
+    static const mg_field name[] = {{.name = "name", .type = MG_STRING}, {0}};
+    const cJSON *first = mg_ask("first", "First?", name);
+    const cJSON *second = mg_ask("second", "Second?", name);
+    if (!first || !second) return mg_stop();
+    return mg_text("%s %s", mg_string(first, "name"), mg_string(second, "name"));
+}
+
+static cJSON *twice(cJSON *old, void *context) {
+    int *attempts = context;
+    if (++*attempts < 3) mg_state_set("counted", cJSON_CreateNumber(old->valuedouble + 1));
+    return cJSON_CreateNumber(old->valuedouble * 2);
+}
+
+static mg_result *contend(const cJSON *arguments) {
+    (void)arguments;
+    int attempts = 0;
+    cJSON *value = mg_state_update("counted", cJSON_CreateNumber(1), twice, &attempts);
+    return value ? mg_text("%d %d", attempts, value->valueint) : mg_stop();
+}
+
+static mg_result *read_any(const char *uri, const cJSON *variables) {
+    return mg_text("%s %s", uri, cJSON_PrintUnformatted(variables));
+}
+
+static mg_result *read_data(const char *uri, const cJSON *variables) {
+    (void)uri;
+    (void)variables;
+    return mg_data("a\0b", 3);
+}
+
+static const mg_field echo_arguments[] = {
+    {.name = "text", .type = MG_STRING, .description = "A \"text\"."},
+    {.name = "count", .type = MG_INTEGER, .optional = true, .schema = MG_JSON({"minimum": 0, "type": "integer"})},
+    {.name = "ratio", .type = MG_NUMBER, .optional = true},
+    {0},
+};
+static const mg_field url_arguments[] = {{.name = "url", .type = MG_STRING}, {0}};
+
+static const mg_tool tools[] = {
+    {.name = "echo", .arguments = echo_arguments, .output = echo_arguments, .call = echo},
+    {.name = "fetch", .arguments = url_arguments, .call = fetch},
+    {.name = "nothing", .call = nothing},
+    {.name = "both", .call = both},
+    {.name = "contend", .call = contend},
+    {0},
+};
+
+static const mg_resource resources[] = {
+    {.uri = "x://files/{+path}", .read = read_any},
+    {.uri = "x://days/{year}/{day}?of={name}", .read = read_any},
+    {.uri = "x://files/data", .read = read_data},
+    {0},
+};
+
+const mg_plugin plugin = {.name = "tested", .version = "0.1.0", .tools = tools, .resources = resources};
+
+static void schemas_describe_fields(void) {
+    mg_expect_string(mg_input_schema(&tools[0]), MG_JSON({"type":"object","properties":{)
+        MG_JSON("text":{"type":"string","description":"A \"text\"."},"count":{"type":"integer","minimum":0},)
+        MG_JSON("ratio":{"type":["number","null"]}},"required":["text"],"additionalProperties":false}));
+    mg_expect_string(mg_input_schema(&tools[2]), MG_JSON({"type":"object","properties":{},"additionalProperties":false}));
+    mg_expect(mg_output_schema(&tools[1]) == NULL);
+}
+
+static void wrong_arguments_and_results_are_refused(void) {
+    mg_expect_string(mg_call("echo", "{}").text, "`text` is missing");
+    mg_expect_string(mg_call("echo", MG_JSON({"text": 1})).text, "`text` has the wrong type");
+    mg_expect_string(mg_call("echo", MG_JSON({"text": "", "count": 1.5})).text, "`count` has the wrong type");
+    mg_expect_string(mg_call("echo", MG_JSON({"text": "", "x": 1})).text, "unknown member `x`");
+    mg_expect_string(mg_call("echo", "[]").text, "expected a JSON object");
+    mg_expect(!mg_call("echo", MG_JSON({"text": "", "count": null})).failed);
+    mg_expect_string(mg_call("other", "{}").text, "there is no tool `other`");
+    mg_expect_string(mg_call("nothing", "{}").text, "the function of `nothing` returned no result");
+}
+
+static void redirects_and_statuses_are_followed(void) {
+    mg_test_page("https://a.example/x?q=%C3%A9", 200, "found");
+    mg_expect_string(mg_call("fetch", MG_JSON({"url": "https://a.example/x?q=\u00e9#top"})).text, "found");
+    mg_expect_string(mg_call("fetch", MG_JSON({"url": "https://me:pass@a.example/y"})).text,
+        "`https://a.example` returned status 404");
+    mg_expect_string(mg_call("fetch", MG_JSON({"url": "ftp://a.example"})).text,
+        "invalid URL `ftp://a.example`: expected `http://` or `https://` and a host");
+    mg_expect(mg_call("fetch", MG_JSON({"url": "https://:80/"})).failed);
+    mg_expect_string(mg_encode("a b/\xc3\xa9&"), "a%20b%2F%C3%A9%26");
+}
+
+static void questions_are_asked_together(void) {
+    mg_test_answer("first", MG_JSON({"action": "accept", "content": {"name": "Ada"}}));
+    mg_expect_string(mg_call("both", "{}").text, "the question `second` has no answer");
+    mg_test_answer("second", MG_JSON({"action": "accept", "content": {"name": "Lovelace"}}));
+    mg_expect_string(mg_call("both", "{}").text, "Ada Lovelace");
+    mg_test_answer("second", MG_JSON({"action": "cancel"}));
+    mg_expect_string(mg_call("both", "{}").text, "the user dismissed the question \"Second?\"");
+}
+
+static void updates_are_repeated_after_a_change(void) {
+    mg_expect_string(mg_call("contend", "{}").text, "3 6");
+    mg_expect_string(mg_test_state("counted"), "6");
+}
+
+static void templates_match_like_uris(void) {
+    mg_expect_string(mg_read("x://files/a/b%20c").text, "x://files/a/b%20c {\"path\":\"a/b c\"}");
+    mg_expect_string(mg_read("x://days/2026/5?of=Ada").text,
+        "x://days/2026/5?of=Ada {\"name\":\"Ada\",\"day\":\"5\",\"year\":\"2026\"}");
+    mg_expect_string(mg_read("x://days/2026/5/6?of=Ada").text, "there is no resource `x://days/2026/5/6?of=Ada`");
+    mg_expect_string(mg_read("x://files/data").text, "a");
+}
+
+static void numbers_outside_of_the_range_have_the_fallback(void) {
+    const cJSON *object = cJSON_Parse(MG_JSON({"huge": 1e300, "small": -9.9, "text": "1"}));
+    mg_expect(mg_integer(object, "huge", 7) == 7);
+    mg_expect(mg_integer(object, "small", 7) == -9);
+    mg_expect(mg_integer(object, "text", 7) == 7);
+    mg_expect(mg_boolean(object, "missing", true));
+    mg_expect(mg_string(object, "huge") == NULL);
+}
+
+static void base64_keeps_all_bytes(void) {
+    for (size_t size = 0; size < 5; size++) {
+        mg_bytes data;
+        mg_expect(mg_from_base64(mg_base64("\0\xff\x01z", size), &data));
+        mg_expect(data.size == size && memcmp(data.data, "\0\xff\x01z", size) == 0);
+    }
+}
+
+int main(void) {
+    mg_test(schemas_describe_fields);
+    mg_test(wrong_arguments_and_results_are_refused);
+    mg_test(redirects_and_statuses_are_followed);
+    mg_test(questions_are_asked_together);
+    mg_test(updates_are_repeated_after_a_change);
+    mg_test(templates_match_like_uris);
+    mg_test(numbers_outside_of_the_range_have_the_fallback);
+    mg_test(base64_keeps_all_bytes);
+    return mg_test_result();
+}
