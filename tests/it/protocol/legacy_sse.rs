@@ -155,7 +155,7 @@ fn disconnecting_cancels_running_calls() {
         http.send("POST", &uri, &[("Content-Type", "application/json")], ping.as_bytes()).status
     };
     while post() != 404 {
-        std::thread::yield_now();
+        moongate_tests::pause_between_polls();
     }
     let (status, log) = http.terminate();
     assert!(status.success() && !log.contains("dropped"), "{log}");
@@ -242,7 +242,7 @@ fn limits_clients_and_unread_requests() {
         &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } }),
     );
     while call_status(&clients[1], 2_000) == 503 {
-        std::thread::yield_now();
+        moongate_tests::pause_between_polls();
     }
 }
 

@@ -203,7 +203,7 @@ impl Http {
         let started = Instant::now();
         while !self.log().contains(text) {
             assert!(started.elapsed() < WAIT_TIMEOUT, "not logged: `{text}`: {}", self.log());
-            thread::yield_now();
+            pause_between_polls();
         }
     }
 

@@ -113,8 +113,14 @@ pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     let started = Instant::now();
     while !condition() {
         assert!(started.elapsed() < WAIT_TIMEOUT, "timed out waiting until {what}");
-        std::thread::yield_now();
+        pause_between_polls();
     }
+}
+
+/// Lets others run before a condition is checked again. A busy loop would take the processors from the gateway's threads
+/// of the lowest priority, which a test may be waiting for.
+pub fn pause_between_polls() {
+    std::thread::sleep(Duration::from_millis(1));
 }
 
 /// The text of a tool's only content block.

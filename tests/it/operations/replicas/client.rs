@@ -4,7 +4,6 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use moongate_tests::{envelope, initialize_params, request};
@@ -227,7 +226,7 @@ impl Session {
                 Ok(response) => panic!("{response:?} to {message}"),
                 Err(Lost) => {}
             }
-            thread::yield_now();
+            moongate_tests::pause_between_polls();
         }
     }
 
@@ -241,7 +240,7 @@ impl Session {
                 Ok(response) => assert!(RETRIED.contains(&response.status), "{response:?} to {answer}"),
                 Err(Lost) => {}
             }
-            thread::yield_now();
+            moongate_tests::pause_between_polls();
         }
     }
 
@@ -284,7 +283,7 @@ impl Session {
             if last.is_none() {
                 return CallEnd::Unknown;
             }
-            thread::yield_now();
+            moongate_tests::pause_between_polls();
             response = self.send("GET", last.as_deref(), "");
         }
     }
