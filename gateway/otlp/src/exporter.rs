@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use moongate_config::TelemetryConfig;
 use moongate_model::trace_context::{OutgoingRequestEnd, OutgoingRequestObserver, Span, SpanContext, SpanId};
-use moongate_protocol::dispatch::{CallEnd, Observer, RequestEnd};
+use moongate_protocol::dispatch::{CallEnd, Observer, RequestEnd, SessionEnd};
 use moongate_system::https_client::https_client;
 use opentelemetry::KeyValue;
 use opentelemetry_otlp::{
@@ -151,6 +151,12 @@ impl Observer for OtlpExporter {
         }
         if let (Some(spans), Some(traced)) = (&self.spans, request.traced) {
             spans.push(span_data::of_request(request, traced));
+        }
+    }
+
+    fn session_ended(&self, session: &SessionEnd) {
+        if let Some(durations) = &self.durations {
+            durations.record_session(session);
         }
     }
 }

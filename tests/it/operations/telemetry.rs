@@ -4,7 +4,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use moongate_tests::{
-    Collector, Http, ReceivedSeries, ReceivedSpan, TestServer, Workspace, stateless_request, wait_until,
+    Collector, Http, ReceivedSeries, ReceivedSpan, Stdio, TestServer, Workspace, stateless_request,
+    wait_until,
 };
 use serde_json::{Value, json};
 
@@ -216,6 +217,37 @@ fn metrics_are_exported_when_the_gateway_stops() {
     assert_eq!(echo.attributes["mcp.method.name"], "tools/call");
     assert_eq!(of("zoo_error_result").attributes["error.type"], "tool_error");
     assert_eq!(collector.spans().len(), 0);
+}
+
+#[test]
+fn durations_of_sessions_are_exported() {
+    let collector = Collector::start();
+    let workspace = workspace(&exporting_to(&collector, "signals = [\"metrics\"]"), "");
+    let http = Http::spawn(command(&workspace));
+    let ended = http.open_session(&[], "2025-06-18");
+    let _ = http.open_session(&[], "2025-11-25"); // ends with the gateway
+    let reply = http.send("DELETE", "/mcp", &[("MCP-Session-Id", &ended)], b"");
+    assert_eq!(reply.status, 200, "{reply:?}");
+    assert!(http.terminate().0.success());
+    let all = collector.series();
+    let series: Vec<_> = all.iter().filter(|one| one.name == "mcp.server.session.duration").collect();
+    assert_eq!(series.len(), 2, "{all:#?}");
+    for revision in ["2025-06-18", "2025-11-25"] {
+        let of = |one: &&&ReceivedSeries| one.attributes["mcp.protocol.version"] == revision;
+        let one = series.iter().find(of).unwrap_or_else(|| panic!("{revision}: {all:#?}"));
+        assert_eq!((&*one.unit, one.count, one.bounds.last()), ("s", 1, Some(&300.0)));
+        assert_eq!(one.attributes["network.transport"], "tcp");
+        assert_eq!(one.attributes["network.protocol.name"], "http");
+    }
+
+    let collector = Collector::start();
+    let workspace = self::workspace(&exporting_to(&collector, ""), "");
+    let stdio = Stdio::spawn_initialized(workspace.command(&["serve", "--stdio"]), "2025-11-25");
+    assert!(stdio.finish().1.success());
+    let all = collector.series();
+    let series: Vec<_> = all.iter().filter(|one| one.name == "mcp.server.session.duration").collect();
+    let [one] = series[..] else { panic!("{all:#?}") };
+    assert_eq!((&*one.attributes["network.transport"], one.count), ("pipe", 1));
 }
 
 #[test]
