@@ -279,6 +279,23 @@ fn standard_variables_turn_the_export_on() {
 }
 
 #[test]
+fn configured_headers_replace_those_of_the_environment() {
+    let collector = Collector::start();
+    let header = "headers = { authorization = { env = \"COLLECTOR_TOKEN\", prefix = \"Bearer \" } }";
+    let workspace = workspace(&exporting_to(&collector, header), "");
+    let mut exporting = command(&workspace);
+    exporting.env("COLLECTOR_TOKEN", "to%2Bken");
+    exporting.env("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20other,x-tenant=acme");
+    let http = Http::spawn(exporting);
+    let _ = call(&http, "zoo_echo", &json!({ "text": "a" }), None, None);
+    let _ = collector.wait_for_spans(2);
+    let head = &collector.heads()[0];
+    assert!(head.contains("authorization: Bearer to%2Bken\r\n"), "{head}");
+    assert!(head.contains("content-type: application/x-protobuf\r\n"), "{head}");
+    assert!(!head.contains("x-tenant") && !head.contains("other"), "{head}");
+}
+
+#[test]
 fn dead_collector_delays_neither_calls_nor_the_stop() {
     let address = "127.0.0.1:1"; // nobody listens there
     let workspace = workspace(&format!("[telemetry]\notlp = \"http://{address}\""), "");
