@@ -181,6 +181,11 @@ impl TestListener {
         let request = format!(
             "{verb} {path} HTTP/1.1\r\n{host}Connection: close\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
         );
+        self.exchange(&request).await
+    }
+
+    /// Sends this request, and reads until the connection is closed.
+    async fn exchange(&self, request: &str) -> Answer {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = String::new();
