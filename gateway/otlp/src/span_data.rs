@@ -1,7 +1,7 @@
 //! Spans by OpenTelemetry's semantic conventions: those for MCP (open-telemetry/semantic-conventions-genai 0.1.0) for
 //! requests, those for HTTP clients (1.43) for plugins' requests. Names of our own start with `moongate.`.
 //!
-//! Arguments, results and the query of a URL are never part of a span.
+//! Arguments, results, and the path and query of a plugin's request are never part of a span.
 
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
@@ -151,9 +151,10 @@ pub(crate) fn of_outgoing_request(request: &OutgoingRequestEnd<'_>, span: Span) 
     let method = http_method(request.method);
     let mut attributes = outgoing_attributes(request);
     attributes.push(KeyValue::new("moongate.plugin.name", request.plugin.to_shared()));
-    let &OutgoingRequestEnd { scheme, host, port, path, .. } = request;
+    let &OutgoingRequestEnd { scheme, host, port, .. } = request;
     let port = port.map(|port| format!(":{port}")).unwrap_or_default();
-    push_text(&mut attributes, "url.full", &format!("{scheme}://{host}{port}{path}"));
+    // Many servers expect a credential in the path.
+    push_text(&mut attributes, "url.full", &format!("{scheme}://{host}{port}/REDACTED"));
     let name = Cow::Borrowed(if method == "_OTHER" { "HTTP" } else { method });
     let start =
         SpanStart { span, kind: SpanKind::Client, name, has_remote_parent: false, took: request.took };

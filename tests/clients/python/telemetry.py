@@ -194,7 +194,7 @@ async def check_spans(program: str, zoo: str, mode: str, revision: str) -> None:
     client = named(spans, "GET")
     assert client.kind == Span.SPAN_KIND_CLIENT and client.parent_span_id == run.span_id, client
     found = attributes(client.attributes)
-    assert found["url.full"] == f"{upstream.url}/hello", found
+    assert found["url.full"] == f"{upstream.url}/REDACTED", found
     assert found["server.port"] == upstream.http.server_port, found
     assert found["http.response.status_code"] == 200, found
     ((_, headers, _),) = upstream.requests
