@@ -159,6 +159,9 @@ impl App {
         let stopped = self.drain(grace, hurry).await;
         self.server.leave_shared_sessions().await;
         self.server.report_session_ends();
+        if let Some(replicas) = self.replicas.take() {
+            replicas.leave().await;
+        }
         if let Some(admin) = self.admin.take() {
             admin.stop().await;
         }

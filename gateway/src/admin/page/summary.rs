@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::html::{Tone, badge, count, plot, reload_form, shown, time, with_code};
-use super::{PageContent, ServingState};
+use super::{PageContent, REPLICAS, ServingState};
 use crate::call_history::sum_of_hours;
 use crate::supervisor::status::{
     ConfigStatus, PendingChange, PluginIssue, PluginState, PluginStatus, WatchMode,
@@ -159,7 +159,18 @@ fn matters(page: &PageContent) -> Vec<Matter> {
         details: Vec::new(),
         needs_reload: true,
     });
-    rejected.chain(restart).chain(pending).chain(status.plugins.iter().flat_map(of_plugin)).collect()
+    let others: Vec<_> = page.snapshot.replicas.iter().flatten().collect();
+    let others = others.iter().filter(|replica| !replica.differences.is_empty());
+    let others: Vec<String> =
+        others.map(|other| shown(&format!("{}: other {}", other.name(), other.differences.join(", ")))).collect();
+    let others = (!others.is_empty()).then(|| Matter {
+        tone: Tone::Warning,
+        title: html! { a href={ "#" (REPLICAS) } { "Gateways" } " that share the store differ from this one" },
+        details: others,
+        needs_reload: false,
+    });
+    let plugins = status.plugins.iter().flat_map(of_plugin);
+    rejected.chain(restart).chain(pending).chain(others).chain(plugins).collect()
 }
 
 /// What a plugin needs.
