@@ -124,7 +124,7 @@ const SECTIONS: [Section; 10] = [
     Section {
         id: "callers",
         title: "Callers",
-        note: "Since the gateway started, by their last call.",
+        note: "Since the gateway started, latest call first.",
         content: calls::callers,
     },
     Section { id: "calls", title: "Latest calls", note: "", content: calls::recent },

@@ -5,11 +5,8 @@ use std::time::{Duration, UNIX_EPOCH};
 use maud::{Markup, html};
 
 use super::PageContent;
-use super::html::{Tone, badge, nothing, shown, table, text, time};
+use super::html::{Tone, badge, digest, nothing, shown, table, text, time};
 use crate::replicas::{Replica, ReplicaReport};
-
-/// The number of hexadecimal digits of a digest that are shown.
-const SHOWN_DIGITS: usize = 12;
 
 pub(super) fn content(page: &PageContent) -> Markup {
     let replicas = page.snapshot.replicas.as_deref().unwrap_or_default();
@@ -21,16 +18,19 @@ pub(super) fn content(page: &PageContent) -> Markup {
         .iter()
         .map(|replica| {
             let Replica { id: _, report, is_own, differences } = replica;
-            let ReplicaReport { host: _, pid: _, endpoint: _, version, config, code, since, started } = report;
+            let ReplicaReport { host: _, pid: _, endpoint: _, version, config, code, since, started } =
+                report;
             [
                 html! { span.name { (shown(&replica.name())) } },
                 match (differences.as_slice(), is_own) {
                     (_, true) => badge(Tone::Neutral, "this gateway"),
                     ([], false) => badge(Tone::Good, "same"),
-                    (differences, false) => badge(Tone::Warning, &format!("other {}", differences.join(", "))),
+                    (differences, false) => {
+                        badge(Tone::Warning, &format!("other {}", differences.join(", ")))
+                    }
                 },
                 html! { (shown(version)) },
-                html! { (digest(config)) " since " (time(at(*since), page.now)) },
+                html! { (digest(config)) span.more { "since " (time(at(*since), page.now)) } },
                 digest(code),
                 time(at(*started), page.now),
             ]
@@ -45,9 +45,4 @@ pub(super) fn content(page: &PageContent) -> Markup {
         text("Started"),
     ];
     table("gateways", columns, &rows)
-}
-
-fn digest(digest: &str) -> Markup {
-    let short: String = digest.chars().take(SHOWN_DIGITS).collect();
-    html! { code title=(shown(digest)) { (shown(&short)) } }
 }
