@@ -59,7 +59,7 @@ pub(super) fn permissions(page: &PageContent) -> Markup {
     html! {
         @for (plugin, access) in &granted { (sheet(page, plugin, access, is_open)) }
         @if !without.is_empty() {
-            p {
+            p.nothing {
                 "Without permissions: "
                 @for (at, (plugin, _)) in without.iter().enumerate() { @if at > 0 { ", " } (plugin) }
                 "."
