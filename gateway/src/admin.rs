@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call_history::RecentCall;
 use crate::metrics::MetricsFormat;
+use crate::replicas::Replica;
 use crate::supervisor::control::{AdminCredentials, Reloader};
 use crate::supervisor::status::SupervisorStatus;
 use crate::transport::http::listener::{HttpListener, ListenerLimits, ListenerPurpose};
@@ -63,6 +64,8 @@ pub struct AdminContext {
     pub calls_after: Box<dyn Fn(u64) -> Vec<RecentCall> + Send + Sync>,
     /// Reads the current status of the shared store, if there is one.
     pub store: Box<dyn Fn() -> Option<StoreStatus> + Send + Sync>,
+    /// Reads the gateways that share the store. `None` without a shared store.
+    pub replicas: Box<dyn Fn() -> Option<Vec<Replica>> + Send + Sync>,
     /// The catalog, with all tools.
     pub catalog: watch::Receiver<Arc<Catalog>>,
     /// Sends a JSON-RPC request of an operator at this address, and waits for the response. Dropping the future

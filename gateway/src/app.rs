@@ -25,6 +25,7 @@ use crate::admin::{self, AdminError};
 use crate::audit::{AuditStartError, Auditor};
 use crate::call_history::CallHistory;
 use crate::metrics::Metrics;
+use crate::replicas::Replicas;
 use crate::shared_sessions::StoredSessions;
 use crate::supervisor::control::AdminCredentials;
 use crate::supervisor::memory_shares::MemoryShares;
@@ -47,7 +48,7 @@ pub use signals::{ReloadSignal, ShutdownSignals, SystemSignals};
 pub use stop::{AbandonedWork, StopOutcome, StopReason};
 pub use systemd::{ReloadNotifier, SystemdNotifier};
 
-use admin_listener::{AdminListener, CallObservers};
+use admin_listener::{AdminListener, CallObservers, PageSources};
 use signals::SignalReloader;
 use stop::TransportTasks;
 use transports::{TransportContext, bind_http, bind_unix_socket};
@@ -155,6 +156,8 @@ pub struct App {
     trace: Option<Trace>,
     audit: Option<Arc<Auditor>>,
     otlp: Option<Arc<OtlpExporter>>,
+    /// The gateways that share the store.
+    replicas: Option<Arc<Replicas>>,
     /// Reloads on signals.
     reloading: Option<AbortOnDropHandle<()>>,
     _restore: Option<Restore>,
@@ -213,7 +216,8 @@ impl App {
             audit: audit.as_ref(),
             otlp: otlp.as_ref(),
         };
-        let server = server(config, &supervisor, observers)?;
+        let replica = ReplicaId::random().map_err(|_| RandomnessError)?;
+        let server = server(config, &supervisor, observers, &replica)?;
         let ending = TransportShutdown::default();
         let draining = CancellationToken::new();
         let context = TransportContext {
@@ -233,9 +237,20 @@ impl App {
             restore = Some(after);
             context.serve_stdio(input, output)
         });
+        let replicas = supervisor.shared_store().map(|store| {
+            let status = supervisor.status();
+            let endpoint = address.map(|address| address.to_string());
+            Replicas::start(store.clone(), replica, endpoint, move || Arc::clone(&status.borrow()))
+        });
         if let (Some(admin), Some(history)) = (&admin, &history) {
             let is_open = address.is_some() && !config.http.requires_authentication();
-            admin.open(&supervisor, &server, history, observers, is_open, &draining);
+            let sources = PageSources {
+                supervisor: &supervisor,
+                server: &server,
+                history,
+                replicas: replicas.as_ref(),
+            };
+            admin.open(sources, observers, is_open, &draining);
         }
         Ok(Self {
             supervisor,
@@ -249,6 +264,7 @@ impl App {
             trace,
             audit,
             otlp,
+            replicas,
             reloading: None,
             _restore: restore,
         })
@@ -403,6 +419,7 @@ fn server(
     config: &Config,
     supervisor: &Supervisor,
     observers: CallObservers<'_>,
+    replica: &ReplicaId,
 ) -> Result<Arc<Server>, RandomnessError> {
     let http = &config.http;
     let options = ServerOptions {
@@ -426,13 +443,10 @@ fn server(
         session_idle: http.session_idle,
         updates: Arc::clone(supervisor.updates()),
         close_streams_after: http.close_streams_after,
-        shared: match supervisor.shared_store() {
-            Some(store) => Some(SharedServing {
-                replica: ReplicaId::random().map_err(|_| RandomnessError)?,
-                store: StoredSessions::new(store.clone()),
-            }),
-            None => None,
-        },
+        shared: supervisor.shared_store().map(|store| SharedServing {
+            replica: replica.clone(),
+            store: StoredSessions::new(store.clone()),
+        }),
         memory: MemoryShares::of(config).server,
     };
     // With `require_all`, lists and calls to unknown names wait without a limit.

@@ -18,6 +18,8 @@ pub mod call_history;
 pub mod audit;
 // Sessions in the shared store.
 mod shared_sessions;
+// The gateways that share the store.
+pub mod replicas;
 // Transports: stdio and HTTP.
 pub mod transport;
 // The admin listener: health, metrics, status and reload.

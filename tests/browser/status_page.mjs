@@ -204,7 +204,7 @@ try {
     assert.equal(await page.locator(":focus").textContent(), "Skip to content");
     await tabTo(page, "header button");
     await page.keyboard.press("Enter");
-    await page.locator("#notice li", { hasText: "`thinking` added" }).first().waitFor({ timeout: COMPILE_MILLISECONDS });
+    await page.locator("#notice li", { hasText: "thinking added" }).first().waitFor({ timeout: COMPILE_MILLISECONDS });
     await page.locator("#plugins tbody tr").nth(7).waitFor();
     await page.locator("#summary", { hasText: "1 failed" }).waitFor();
     assert.equal(await page.locator("header button:focus").count(), 1, "the button keeps the focus");

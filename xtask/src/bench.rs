@@ -34,6 +34,7 @@ mod ratios;
 mod reload;
 mod replicas;
 mod scale;
+mod sight;
 mod start;
 mod subject;
 mod table;
@@ -60,6 +61,7 @@ Parts (default: all of them):
   fairness        calls of a well-behaved client next to loops, large results, expensive checks and the compiler
   replicas        the cost of a shared store, and two gateways on two processors next to one
   access          the cost of tokens, roles, rates and the access log, and calls next to a caller that floods
+  sight           the cost of an open status page and of traces
   memory          resident memory over very many calls, one in ten hostile; fails if it isn't flat
   reload          the cost of replacing a plugin
   all             all parts
@@ -105,18 +107,20 @@ enum BenchPart {
     Fairness,
     Access,
     Replicas,
+    Sight,
     Memory,
     Reload,
 }
 
 impl BenchPart {
     /// All parts, with the one that takes longest at the end.
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Throughput,
         Self::Start,
         Self::Fairness,
         Self::Access,
         Self::Replicas,
+        Self::Sight,
         Self::Reload,
         Self::Memory,
     ];
@@ -129,6 +133,7 @@ impl BenchPart {
             Self::Fairness => "fairness",
             Self::Access => "access",
             Self::Replicas => "replicas",
+            Self::Sight => "sight",
             Self::Memory => "memory",
             Self::Reload => "reload",
         }
@@ -143,6 +148,7 @@ impl BenchPart {
             Self::Fairness => fairness::estimate(rounds, time),
             Self::Access => access::estimate(rounds, time),
             Self::Replicas => replicas::estimate(rounds, time),
+            Self::Sight => sight::estimate(rounds, time),
             Self::Memory => memory::estimate(calls),
             Self::Reload => reload::estimate(rounds, time),
         }
@@ -307,6 +313,7 @@ fn measure(
             figures["store_operations_per_second"] = json!(replicas::store_operations_per_second()?);
             replicas::all(binaries, scratch, rounds, time, progress)?
         }
+        BenchPart::Sight => sight::all(binaries, scratch, rounds, time, progress)?,
         BenchPart::Reload => reload::all(binaries, scratch, rounds, time, progress)?,
         BenchPart::Memory => memory::all(binaries, scratch, calls, progress)?,
     };
@@ -319,6 +326,7 @@ fn measure(
         | BenchPart::Fairness
         | BenchPart::Access
         | BenchPart::Replicas
+        | BenchPart::Sight
         | BenchPart::Reload => Ok(()),
     }
 }

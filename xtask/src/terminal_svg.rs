@@ -1,6 +1,7 @@
 //! `terminal-svg`: draws `docs/terminal.svg`, a terminal session with the gateway, for the README.
 //!
-//! The gateway and the plugins must be built. A test compares the image with the current output of the commands.
+//! The gateway and the plugins must be built, and `script` (util-linux) must be installed. A test compares the image with
+//! the current output of the commands.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -21,6 +22,13 @@ const SESSION: [&str; 4] = [
     "moongate call time_get_current_time timezone=Asia/Tokyo",
     "moongate call --quiet --explain fetch url=http://192.168.1.1/",
     "moongate serve",
+];
+
+/// The arguments of `moongate call` for the calls that another terminal makes while the last command serves, and a text that
+/// the line of each call contains.
+const CALLS: [(&[&str], &str); 2] = [
+    (&["time_get_current_time", "timezone=Asia/Tokyo"], "  time_get_current_time "),
+    (&["fetch", "url=http://192.168.1.1/"], "  fetch "),
 ];
 
 /// Characters in a line; longer lines are wrapped.
@@ -66,11 +74,11 @@ fn run_command(project: &Project, line: &str) -> Result<String> {
     for variable in ["MOONGATE_CONFIG", "MOONGATE_LOG", "RUST_LOG", "MOONGATE_LOG_FORMAT"] {
         command.env_remove(variable);
     }
-    command.env("NO_COLOR", "1").env("MOONGATE_CACHE_DIR", project.code_cache());
+    command.env_remove("NO_COLOR").env("MOONGATE_CACHE_DIR", project.code_cache());
     let state = project.target().join("terminal-svg-state");
     command.env("MOONGATE_STATE_DIR", state);
     let printed = if line.ends_with(" serve") {
-        banner(command)?
+        serve(project, &command)?
     } else {
         let output = command.output().context("can't start the gateway")?;
         [output.stdout, output.stderr].concat()
@@ -95,64 +103,102 @@ fn set_arg0(command: &mut Command, name: &str) {
 #[cfg(not(unix))]
 fn set_arg0(_: &mut Command, _: &str) {}
 
-/// A process that is killed when this is dropped.
-struct KillOnDrop(Child);
+/// A gateway on a terminal, which ends when this is dropped.
+struct Served(Child);
 
-impl Drop for KillOnDrop {
+impl Drop for Served {
     fn drop(&mut self) {
-        drop(self.0.kill()); // the gateway has nothing to clean up
+        // `script` passes this signal on, but not that of `Child::kill`.
+        drop(Command::new("kill").args(["-TERM", &self.0.id().to_string()]).status());
         drop(self.0.wait());
     }
 }
 
-/// The banner of a serving gateway, on a free port, because the default port may be in use.
-fn banner(mut command: Command) -> Result<Vec<u8>> {
-    command.args(["--http", "0"]).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = KillOnDrop(command.spawn().context("can't start the gateway")?);
-    let stderr = child.0.stderr.take().context("stderr is piped")?;
+/// What a serving gateway prints on a terminal while it is called, on a free port, because the default port may be in use.
+fn serve(project: &Project, command: &Command) -> Result<Vec<u8>> {
+    let mut script = Command::new("script");
+    let program = project.gateway();
+    let line = format!("exec -a moongate '{}' serve --http 0", program.display());
+    // Unlike other shells, bash can set the name of the program.
+    script.args(["--quiet", "--return", "--flush", "--command", &format!("bash -c \"{line}\""), "/dev/null"]);
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => script.env(name, value),
+            None => script.env_remove(name),
+        };
+    }
+    script.env("TERM", "xterm").current_dir(project.root());
+    script.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut served = Served(script.spawn().context("can't start `script`")?);
+    let screen = served.0.stdout.take().context("stdout is piped")?;
     let (sender, lines) = mpsc::channel();
     // The end of the process ends this thread.
     thread::spawn(move || {
-        let _ = BufReader::new(stderr).lines().try_for_each(|line| sender.send(line));
+        let _ = BufReader::new(screen).lines().try_for_each(|line| sender.send(line));
     });
-    banner_lines(|left| lines.recv_timeout(left).ok()).map(String::into_bytes)
+    let mut next = |left| lines.recv_timeout(left).ok();
+    let Banner { mut text, endpoint } = banner(&mut next)?;
+    for (words, shown) in CALLS {
+        let mut call = Command::new(&program);
+        call.args(["call", "--quiet", "--url", &endpoint]).args(words);
+        call.stdin(Stdio::null()).output().context("can't start the gateway")?;
+        text += &lines_up_to(shown, &mut next)?;
+    }
+    Ok(text.into_bytes())
 }
 
 /// The endpoint that the image shows.
 const SHOWN_ENDPOINT: &str = "http://127.0.0.1:8931/mcp";
 
-/// The lines up to the one with an example to try, with the endpoint replaced.
-fn banner_lines(mut next: impl FnMut(Duration) -> Option<io::Result<String>>) -> Result<String> {
+/// The start of a gateway's output.
+#[derive(Debug, PartialEq)]
+struct Banner {
+    /// The lines up to the one with an example to try, with the endpoint replaced.
+    text: String,
+    /// The actual endpoint.
+    endpoint: String,
+}
+
+/// Reads the banner.
+fn banner(next: &mut dyn FnMut(Duration) -> Option<io::Result<String>>) -> Result<Banner> {
+    let text = lines_up_to("try  ", next)?;
+    let endpoint = text.lines().find_map(|line| line.strip_prefix("endpoint  "));
+    let endpoint = endpoint.with_context(|| format!("the gateway printed no endpoint:\n{text}"))?.to_owned();
+    Ok(Banner { text: text.replace(&endpoint, SHOWN_ENDPOINT), endpoint })
+}
+
+/// The lines up to the first one that contains a text.
+fn lines_up_to(
+    expected: &str,
+    next: &mut dyn FnMut(Duration) -> Option<io::Result<String>>,
+) -> Result<String> {
     let until = Instant::now() + START_TIMEOUT;
     let mut text = String::new();
-    let mut endpoint = None::<String>;
     while let Some(line) = next(until.saturating_duration_since(Instant::now())) {
         let line = line.context("can't read the gateway's output")?;
-        endpoint = endpoint.or(line.strip_prefix("endpoint  ").map(str::to_owned));
-        let line =
-            endpoint.as_ref().map_or_else(|| line.clone(), |actual| line.replace(actual, SHOWN_ENDPOINT));
+        let line = line.trim_end_matches('\r');
         let _ = writeln!(text, "{line}");
-        if line.starts_with("try ") {
+        if line.contains(expected) {
             return Ok(text);
         }
     }
-    bail!("the gateway printed no example to try; its output:\n{text}")
+    bail!("the gateway printed no line with `{expected}`; its output:\n{text}")
 }
 
 /// The whole file; each line of the terminal is a line of the file.
 fn draw(session: &[(&str, String)]) -> String {
     let mut lines = Vec::new();
     for (command, printed) in session {
-        lines.push(("typed", format!("$ {command}")));
+        lines.push(("typed", styled(&format!("$ {command}"))));
         for line in printed.lines() {
-            let mut rest: Vec<char> = line.chars().collect();
+            let mut rest = styled(line);
             let mut class = "said";
             while rest.len() > COLUMNS {
                 let later = rest.split_off(COLUMNS);
-                lines.push((class, rest.into_iter().collect()));
+                lines.push((class, rest));
                 (rest, class) = (later, "more");
             }
-            lines.push((class, rest.into_iter().collect()));
+            lines.push((class, rest));
         }
     }
     #[expect(clippy::cast_precision_loss, reason = "there are fewer than a hundred columns")]
@@ -164,6 +210,8 @@ fn draw(session: &[(&str, String)]) -> String {
 <style>
 text {{ font: 14px ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; white-space: pre; fill: #b8c0cc }}
 .typed {{ fill: #ffffff; font-weight: bold }}
+.dim {{ fill: #8b949e }} .red {{ fill: #ff7b72 }} .green {{ fill: #7ee787 }} .yellow {{ fill: #e3b341 }}
+.blue {{ fill: #79c0ff }} .cyan {{ fill: #76d9e6 }}
 </style>
 <rect width="100%" height="100%" rx="8" fill="#16191f"/>
 <circle cx="20" cy="17" r="5" fill="#ff5f57"/>
@@ -172,12 +220,59 @@ text {{ font: 14px ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono",
 "##
     );
     for (number, (class, line)) in lines.iter().enumerate() {
-        let text = line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
         let y = TITLE_HEIGHT + (number + 1) * LINE_HEIGHT - 5;
+        let text = spans(line);
         let _ =
             writeln!(svg, r#"<text class="{class}" x="{MARGIN}" y="{y}" xml:space="preserve">{text}</text>"#);
     }
     svg + "</svg>\n"
+}
+
+/// A character with the class of its colour. `None` means the usual one.
+type StyledCharacter = (Option<&'static str>, char);
+
+/// The characters of a line, with the colours of its escape sequences (ECMA-48, SGR). Other sequences are left out.
+fn styled(line: &str) -> Vec<StyledCharacter> {
+    let mut characters = Vec::new();
+    let (mut colour, mut is_dim) = (None, false);
+    let mut parts = line.split("\x1b[");
+    let first = parts.next().unwrap_or_default();
+    characters.extend(first.chars().map(|c| (None, c)));
+    for part in parts {
+        let end = part.find(|c: char| ('@'..='~').contains(&c)).unwrap_or(part.len());
+        let (sequence, rest) = part.split_at(end);
+        if rest.starts_with('m') {
+            for code in sequence.split(';') {
+                match code {
+                    "" | "0" => (colour, is_dim) = (None, false),
+                    "2" => is_dim = true,
+                    "31" => colour = Some("red"),
+                    "32" => colour = Some("green"),
+                    "33" => colour = Some("yellow"),
+                    "34" => colour = Some("blue"),
+                    "36" => colour = Some("cyan"),
+                    _ => {}
+                }
+            }
+        }
+        let class = colour.or(is_dim.then_some("dim"));
+        characters.extend(rest.chars().skip(1).map(|c| (class, c)));
+    }
+    characters
+}
+
+/// The characters as text and `tspan` elements.
+fn spans(line: &[StyledCharacter]) -> String {
+    let mut out = String::new();
+    for run in line.chunk_by(|(first, _), (second, _)| first == second) {
+        let text: String = run.iter().map(|(_, c)| c).collect();
+        let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        match run[0].0 {
+            Some(class) => out += &format!(r#"<tspan class="{class}">{text}</tspan>"#),
+            None => out += &text,
+        }
+    }
+    out
 }
 
 #[cfg(test)]

@@ -75,8 +75,6 @@ pub struct OutgoingRequestEnd<'a> {
     pub host: &'a str,
     /// The port.
     pub port: Option<u16>,
-    /// The path, without the query.
-    pub path: &'a str,
     /// The status of the response. `None` without a response.
     pub status: Option<u16>,
     /// The reason why there is no response, as a stable word.

@@ -7,6 +7,8 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use http::HeaderMap;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, USER_AGENT};
 use http_body_util::{BodyExt as _, Full, Limited};
 use moongate_system::https_client::{HttpsClient, error_with_cause};
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
@@ -17,12 +19,17 @@ use url::Url;
 /// The largest response, in bytes. Collectors respond with a few.
 const MAX_RESPONSE_BYTES: usize = 64 << 10;
 
+/// The headers that an exporter itself sets.
+const EXPORTER_HEADERS: [HeaderName; 3] = [CONTENT_TYPE, CONTENT_ENCODING, USER_AGENT];
+
 /// Sends the exports of one signal, and logs when they begin to fail and when they succeed again.
 #[derive(Debug)]
 pub(crate) struct CollectorClient {
     client: HttpsClient,
     runtime: Handle,
     timeout: Duration,
+    /// The configured headers. The exporter adds those of `OTEL_EXPORTER_OTLP_HEADERS`, which they replace if there are any.
+    headers: HeaderMap,
     /// The signal and the collector, for logs. Addresses can contain secrets, so it names only the origin.
     signal: &'static str,
     collector: String,
@@ -31,18 +38,34 @@ pub(crate) struct CollectorClient {
 
 impl CollectorClient {
     /// Must be called within a runtime.
-    pub(crate) fn new(client: HttpsClient, timeout: Duration, signal: &'static str, endpoint: &str) -> Self {
+    pub(crate) fn new(
+        client: HttpsClient,
+        timeout: Duration,
+        signal: &'static str,
+        endpoint: &str,
+        headers: HeaderMap,
+    ) -> Self {
         Self {
             client,
             runtime: Handle::current(),
             timeout,
+            headers,
             signal,
             collector: collector_name(endpoint),
             is_failing: AtomicBool::new(false),
         }
     }
 
-    async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+    async fn send(&self, mut request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        if !self.headers.is_empty() {
+            let mut headers = self.headers.clone();
+            for own in EXPORTER_HEADERS {
+                if let Some(value) = request.headers_mut().remove(&own) {
+                    headers.entry(own).or_insert(value);
+                }
+            }
+            *request.headers_mut() = headers;
+        }
         let client = self.client.clone();
         let exchange = async move {
             let (head, body) = client.request(request.map(Full::new)).await?.into_parts();

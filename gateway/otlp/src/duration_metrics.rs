@@ -1,10 +1,10 @@
-//! The durations of requests as metrics (`mcp.server.operation.duration`), and those of plugins' requests
-//! (`http.client.request.duration`). The SDK aggregates them, and a thread of its own exports them.
+//! The durations of requests and sessions as metrics (`mcp.server.operation.duration`, `mcp.server.session.duration`),
+//! and those of plugins' requests (`http.client.request.duration`). The SDK aggregates them, and a thread of its own exports them.
 
 use std::time::Duration;
 
 use moongate_model::trace_context::OutgoingRequestEnd;
-use moongate_protocol::dispatch::RequestEnd;
+use moongate_protocol::dispatch::{RequestEnd, SessionEnd};
 use opentelemetry::metrics::{Histogram, MeterProvider as _};
 use opentelemetry_otlp::MetricExporter;
 use opentelemetry_sdk::Resource;
@@ -14,8 +14,8 @@ use tokio::time::timeout;
 
 use crate::span_data;
 
-/// The upper bounds of the durations of requests, in seconds (conventions for MCP).
-const REQUEST_BUCKETS: [f64; 14] =
+/// The upper bounds of the durations of requests and sessions, in seconds (conventions for MCP).
+const MCP_BUCKETS: [f64; 14] =
     [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
 
 /// Those of plugins' requests (conventions for HTTP).
@@ -26,6 +26,7 @@ const HTTP_BUCKETS: [f64; 14] =
 #[derive(Debug)]
 pub(crate) struct DurationMetrics {
     requests: Histogram<f64>,
+    sessions: Histogram<f64>,
     outgoing: Histogram<f64>,
     provider: SdkMeterProvider,
 }
@@ -40,7 +41,13 @@ impl DurationMetrics {
                 .f64_histogram("mcp.server.operation.duration")
                 .with_unit("s")
                 .with_description("Duration of MCP requests")
-                .with_boundaries(REQUEST_BUCKETS.to_vec())
+                .with_boundaries(MCP_BUCKETS.to_vec())
+                .build(),
+            sessions: meter
+                .f64_histogram("mcp.server.session.duration")
+                .with_unit("s")
+                .with_description("Duration of MCP sessions")
+                .with_boundaries(MCP_BUCKETS.to_vec())
                 .build(),
             outgoing: meter
                 .f64_histogram("http.client.request.duration")
@@ -54,6 +61,10 @@ impl DurationMetrics {
 
     pub(crate) fn record_request(&self, request: &RequestEnd<'_>) {
         self.requests.record(request.took.as_secs_f64(), &span_data::request_attributes(request));
+    }
+
+    pub(crate) fn record_session(&self, session: &SessionEnd) {
+        self.sessions.record(session.took.as_secs_f64(), &span_data::session_attributes(session));
     }
 
     pub(crate) fn record_outgoing(&self, request: &OutgoingRequestEnd<'_>) {

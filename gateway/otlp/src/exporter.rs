@@ -1,13 +1,14 @@
 //! The exporter: it observes everything that becomes a span or a duration.
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::{HeaderMap, HeaderName, HeaderValue};
 use moongate_config::TelemetryConfig;
+use moongate_model::secret::Secret;
 use moongate_model::trace_context::{OutgoingRequestEnd, OutgoingRequestObserver, Span, SpanContext, SpanId};
-use moongate_protocol::dispatch::{CallEnd, Observer, RequestEnd};
+use moongate_protocol::dispatch::{CallEnd, Observer, RequestEnd, SessionEnd};
 use moongate_system::https_client::https_client;
 use opentelemetry::KeyValue;
 use opentelemetry_otlp::{
@@ -69,18 +70,20 @@ impl OtlpExporter {
         };
         let ExportSettings { traces, metrics, sampling, queue, timeout, ca_file: own_ca_file } = settings;
         let client = https_client(own_ca_file.as_deref().or(ca_file));
-        let headers = config.map(|config| config.headers.as_slice()).unwrap_or_default();
-        let headers: HashMap<String, String> =
-            // The exporter decodes values as those of `OTEL_EXPORTER_OTLP_HEADERS`.
-            headers.iter().map(|(name, value)| (name.clone(), value.expose().replace('%', "%25"))).collect();
+        let headers = configured_headers(config);
         let resource = resource();
         let collector = traces.as_deref().or(metrics.as_deref()).unwrap_or_default();
         let collector = collector_name(collector);
         let spans = traces.map(|endpoint| {
             let mut exporter = SpanExporter::builder()
                 .with_http()
-                .with_http_client(CollectorClient::new(client.clone(), timeout, "traces", &endpoint))
-                .with_headers(headers.clone())
+                .with_http_client(CollectorClient::new(
+                    client.clone(),
+                    timeout,
+                    "traces",
+                    &endpoint,
+                    headers.clone(),
+                ))
                 .with_protocol(Protocol::HttpBinary)
                 .with_endpoint(endpoint)
                 .build()?;
@@ -90,8 +93,13 @@ impl OtlpExporter {
         let durations = metrics.map(|endpoint| {
             let exporter = MetricExporter::builder()
                 .with_http()
-                .with_http_client(CollectorClient::new(client.clone(), timeout, "metrics", &endpoint))
-                .with_headers(headers.clone())
+                .with_http_client(CollectorClient::new(
+                    client.clone(),
+                    timeout,
+                    "metrics",
+                    &endpoint,
+                    headers.clone(),
+                ))
                 .with_protocol(Protocol::HttpBinary)
                 .with_endpoint(endpoint)
                 .build()?;
@@ -153,6 +161,12 @@ impl Observer for OtlpExporter {
             spans.push(span_data::of_request(request, traced));
         }
     }
+
+    fn session_ended(&self, session: &SessionEnd) {
+        if let Some(durations) = &self.durations {
+            durations.record_session(session);
+        }
+    }
 }
 
 impl OutgoingRequestObserver for OtlpExporter {
@@ -166,6 +180,17 @@ impl OutgoingRequestObserver for OtlpExporter {
             spans.push(span_data::of_outgoing_request(request, span));
         }
     }
+}
+
+/// The headers in the configuration. Empty if it has none, or none that can be sent.
+fn configured_headers(config: Option<&TelemetryConfig>) -> HeaderMap {
+    let headers = config.map(|config| config.headers.as_slice()).unwrap_or_default();
+    let header = |(name, value): &(String, Secret)| {
+        let mut value = HeaderValue::from_str(value.expose()).ok()?;
+        value.set_sensitive(true);
+        Some((HeaderName::try_from(name).ok()?, value))
+    };
+    headers.iter().filter_map(header).collect()
 }
 
 /// This gateway, for all its spans and metrics. Environment variables can rename it.

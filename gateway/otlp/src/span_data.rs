@@ -1,7 +1,7 @@
 //! Spans by OpenTelemetry's semantic conventions: those for MCP (open-telemetry/semantic-conventions-genai 0.1.0) for
 //! requests, those for HTTP clients (1.43) for plugins' requests. Names of our own start with `moongate.`.
 //!
-//! Arguments, results and the query of a URL are never part of a span.
+//! Arguments, results, and the path and query of a plugin's request are never part of a span.
 
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
@@ -9,7 +9,9 @@ use std::time::{Duration, SystemTime};
 use moongate_model::caller::Caller;
 use moongate_model::json;
 use moongate_model::trace_context::{OutgoingRequestEnd, Sampling, Span, SpanContext};
-use moongate_protocol::dispatch::{CallEnd, CallOutcome, RequestEnd, TracedRequest};
+use moongate_protocol::dispatch::{
+    CallEnd, CallOutcome, NetworkTransport, RequestEnd, SessionEnd, TracedRequest,
+};
 use opentelemetry::trace::{
     Link, SpanContext as ExportedContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState,
 };
@@ -94,10 +96,7 @@ pub(crate) fn request_attributes(request: &RequestEnd<'_>) -> Vec<KeyValue> {
     if let Some(revision) = revision {
         attributes.push(KeyValue::new("mcp.protocol.version", revision));
     }
-    attributes.push(KeyValue::new("network.transport", transport.as_str()));
-    if let Some(protocol) = transport.protocol_name() {
-        attributes.push(KeyValue::new("network.protocol.name", protocol));
-    }
+    push_transport(&mut attributes, transport);
     if let Some(error) = error {
         attributes.push(KeyValue::new("error.type", error));
         if error.parse::<i64>().is_ok() {
@@ -105,6 +104,22 @@ pub(crate) fn request_attributes(request: &RequestEnd<'_>) -> Vec<KeyValue> {
         }
     }
     attributes
+}
+
+/// The attributes of the duration of a session.
+pub(crate) fn session_attributes(session: &SessionEnd) -> Vec<KeyValue> {
+    let &SessionEnd { revision, transport, took: _ } = session;
+    let mut attributes = Vec::with_capacity(3);
+    attributes.push(KeyValue::new("mcp.protocol.version", revision));
+    push_transport(&mut attributes, transport);
+    attributes
+}
+
+fn push_transport(attributes: &mut Vec<KeyValue>, transport: NetworkTransport) {
+    attributes.push(KeyValue::new("network.transport", transport.as_str()));
+    if let Some(protocol) = transport.protocol_name() {
+        attributes.push(KeyValue::new("network.protocol.name", protocol));
+    }
 }
 
 /// The span of a plugin's run.
@@ -136,9 +151,10 @@ pub(crate) fn of_outgoing_request(request: &OutgoingRequestEnd<'_>, span: Span) 
     let method = http_method(request.method);
     let mut attributes = outgoing_attributes(request);
     attributes.push(KeyValue::new("moongate.plugin.name", request.plugin.to_shared()));
-    let &OutgoingRequestEnd { scheme, host, port, path, .. } = request;
+    let &OutgoingRequestEnd { scheme, host, port, .. } = request;
     let port = port.map(|port| format!(":{port}")).unwrap_or_default();
-    push_text(&mut attributes, "url.full", &format!("{scheme}://{host}{port}{path}"));
+    // Many servers expect a credential in the path.
+    push_text(&mut attributes, "url.full", &format!("{scheme}://{host}{port}/REDACTED"));
     let name = Cow::Borrowed(if method == "_OTHER" { "HTTP" } else { method });
     let start =
         SpanStart { span, kind: SpanKind::Client, name, has_remote_parent: false, took: request.took };

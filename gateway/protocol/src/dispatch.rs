@@ -36,7 +36,7 @@ pub use arguments::Arguments;
 pub use error::DispatchError;
 pub use observer::{
     AdmittedCall, CallAdmission, CallEnd, CallInput, CallKind, CallOutcome, InputHasher, NetworkTransport,
-    Observer, RefusedName, RefusedRequest, RequestEnd, TracedRequest,
+    Observer, RefusedName, RefusedRequest, RequestEnd, SessionEnd, TracedRequest,
 };
 pub(crate) use observer::{Observed, RequestSpan};
 pub use startup_wait::{StartupStages, StartupWait};

@@ -217,6 +217,11 @@ impl Server {
         }
     }
 
+    /// Reports the ends of sessions that are still open. Call it once nothing runs any more.
+    pub fn report_session_ends(&self) {
+        self.sessions.report_ends();
+    }
+
     /// Cancels everything that still runs in sessions and for clients of 2024-11-05. Running calls get their plugin's
     /// cancellation grace, or as long as the process lives.
     pub fn cancel_all(&self) {

@@ -12,12 +12,14 @@ use tokio_util::sync::CancellationToken;
 use crate::call::{CallSink, LogLevel};
 use crate::caller::Caller;
 use crate::changes::ChangeListener;
+use crate::dispatch::{NetworkTransport, Observer};
 use crate::jsonrpc::{MalformedMessage, Response};
 use crate::mcp::{InitializeParams, Peer, RequestContext, session_notification};
 use crate::names::{Digest, Principal};
 
 mod client_requests;
 mod running;
+mod session_span;
 mod session_store;
 mod session_table;
 pub mod shared;
@@ -34,6 +36,7 @@ pub(crate) use streams::{EventId, StreamKind};
 pub use streams::{EventReader, EventWriter, ResumeError, SseEvent};
 
 use client_requests::QuestionIds;
+use session_span::SessionSpan;
 use shared::SharedCopy;
 use streams::{SessionStreams, StreamMemory};
 
@@ -57,6 +60,8 @@ pub struct Session {
     pending_requests: Option<Arc<PendingRequests>>,
     /// Set if this is the copy of a session that other replicas serve as well.
     shared: Option<SharedCopy>,
+    /// Set until its end is reported, if it is observed.
+    span: Mutex<Option<SessionSpan>>,
 }
 
 /// The additional part of a shared session.
@@ -125,6 +130,7 @@ impl Session {
             streams,
             pending_requests,
             shared,
+            span: Mutex::default(),
         }
     }
 
@@ -166,8 +172,34 @@ impl Session {
         }
     }
 
+    /// Reports the end of this session, which was just opened, to the observer.
+    pub(crate) fn observe(&self, observer: Option<&Arc<dyn Observer>>, transport: NetworkTransport) {
+        let span = observer
+            .map(|observer| SessionSpan::new(Arc::clone(observer), self.greeting.revision, transport));
+        *self.span.lock().unwrap_or_else(PoisonError::into_inner) = span;
+    }
+
+    /// Reports the end, unless it was reported.
+    fn report_end(&self) {
+        drop(self.take_span());
+    }
+
+    fn take_span(&self) -> Option<SessionSpan> {
+        self.span.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Ends a session that has been idle for long. It counts as ended at its last activity.
+    fn expire(&self) {
+        if let Some(span) = self.take_span() {
+            let (_, since) = self.in_flight.activity();
+            span.end_at(since);
+        }
+        self.end();
+    }
+
     /// Cancels the running requests and ends the streams.
     fn end(&self) {
+        self.report_end();
         self.in_flight.cancel_all();
         self.streams.end();
     }

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::admin::page::{PageContent, ServingState};
 use crate::admin::report::{format_time, state_word};
 use crate::call_history::{CalledName, CallerUse, ItemCounts, MinuteCounts, RecentCall, sum_of_hours};
+use crate::replicas::{Replica, ReplicaReport};
 use crate::supervisor::status::{PluginStatus, ReloadRecord};
 
 /// The document.
@@ -58,6 +59,8 @@ pub struct ActivityTables {
     pub sessions: u64,
     /// Open notification streams.
     pub streams: u64,
+    /// The gateways that share the store.
+    pub gateways: Vec<ReplicaRow>,
 }
 
 /// A call that ended.
@@ -186,6 +189,24 @@ pub struct LimitRow {
     pub last: String,
 }
 
+/// A gateway that shares the store.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReplicaRow {
+    /// Its machine and address.
+    pub name: String,
+    /// True for the gateway that reports it.
+    pub own: bool,
+    /// Its version.
+    pub version: String,
+    /// The digest of its configuration.
+    pub config: String,
+    /// The digest of the code of its plugins.
+    pub code: String,
+    /// The facts in which it differs from the gateway that reports it.
+    pub differs: Vec<String>,
+}
+
 impl CallRecord {
     fn new(call: RecentCall) -> Self {
         let RecentCall { number, at, called, caller, outcome, is_success, took, error } = call;
@@ -214,6 +235,20 @@ impl ReloadRow {
         };
         let plugin = plugin.as_ref().map(ToString::to_string);
         Self { at: format_time(*at), plugin, ok, outcome: outcome.clone() }
+    }
+}
+
+impl ReplicaRow {
+    fn new(replica: &Replica) -> Self {
+        let ReplicaReport { version, config, code, .. } = &replica.report;
+        Self {
+            name: replica.name(),
+            own: replica.is_own,
+            version: version.clone(),
+            config: config.clone(),
+            code: code.clone(),
+            differs: replica.differences.iter().map(|fact| (*fact).to_owned()).collect(),
+        }
     }
 }
 
@@ -320,6 +355,7 @@ fn tables(page: &PageContent) -> ActivityTables {
         minutes: hour.iter().map(|MinuteCounts { calls, errors: _ }| u64::from(*calls)).collect(),
         sessions: (snapshot.clients.sessions + snapshot.clients.legacy_sse_clients) as u64,
         streams: snapshot.clients.listen_streams as u64,
+        gateways: snapshot.replicas.iter().flatten().map(ReplicaRow::new).collect(),
         items,
     }
 }

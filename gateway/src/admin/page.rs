@@ -16,6 +16,7 @@ use moongate_protocol::server::ServerGauges;
 use crate::admin::report::ProcessInfo;
 use crate::admin::tool_trial::TrialAccess;
 use crate::call_history::RememberedCalls;
+use crate::replicas::Replica;
 use crate::supervisor::status::SupervisorStatus;
 
 mod access;
@@ -23,6 +24,7 @@ mod calls;
 mod html;
 mod plugins;
 mod reloads;
+mod replicas;
 mod summary;
 pub(super) mod trial;
 
@@ -51,6 +53,8 @@ pub struct GatewaySnapshot {
     pub calls: RememberedCalls,
     /// How the serving plugins used their grants.
     pub access: BTreeMap<PluginId, AccessHistory>,
+    /// The gateways that share the store. `None` without a shared store.
+    pub replicas: Option<Vec<Replica>>,
 }
 
 /// The progress of the gateway between its start and its end.
@@ -85,7 +89,7 @@ struct Section {
     content: fn(&PageContent) -> Markup,
 }
 
-const SECTIONS: [Section; 9] = [
+const SECTIONS: [Section; 10] = [
     Section { id: "summary", title: "Summary", note: "", content: summary::content },
     Section {
         id: "plugins",
@@ -120,7 +124,7 @@ const SECTIONS: [Section; 9] = [
     Section {
         id: "callers",
         title: "Callers",
-        note: "Since the gateway started, by their last call.",
+        note: "Since the gateway started, latest call first.",
         content: calls::callers,
     },
     Section { id: "calls", title: "Latest calls", note: "", content: calls::recent },
@@ -130,7 +134,22 @@ const SECTIONS: [Section; 9] = [
         note: "Changes to plugins, tools and permissions, newest first.",
         content: reloads::content,
     },
+    Section {
+        id: REPLICAS,
+        title: "Gateways",
+        note: "The gateways that share the store. They need the same version, configuration and code.",
+        content: replicas::content,
+    },
 ];
+
+/// The section that only gateways with a shared store have.
+const REPLICAS: &str = "gateways";
+
+/// The sections of this page. They stay the same while the gateway runs.
+fn shown_sections(content: &PageContent) -> impl Iterator<Item = &'static Section> {
+    let has_replicas = content.snapshot.replicas.is_some();
+    SECTIONS.iter().filter(move |section| section.id != REPLICAS || has_replicas)
+}
 
 /// The page.
 pub(super) fn document(content: &PageContent, access: TrialAccess) -> String {
@@ -156,14 +175,14 @@ pub(super) fn document(content: &PageContent, access: TrialAccess) -> String {
                         span.version { (env!("CARGO_PKG_VERSION")) }
                     }
                     nav aria-label="Sections" {
-                        @for section in &SECTIONS[1..] { a href={ "#" (section.id) } { (section.title) } }
+                        @for section in shown_sections(content).skip(1) { a href={ "#" (section.id) } { (section.title) } }
                         @if access == TrialAccess::Allowed { a href="try" { "Try a tool" } }
                     }
                     (html::reload_form("Reload"))
                 }
                 div #notice role="status" {}
                 main #main {
-                    @for section in &SECTIONS {
+                    @for section in shown_sections(content) {
                         section #(section.id) data-live aria-labelledby={ (section.id) "-title" } {
                             (section.render(content))
                         }
@@ -181,7 +200,7 @@ pub(super) fn document(content: &PageContent, access: TrialAccess) -> String {
 
 /// The content of each section, by its id.
 pub(super) fn sections(content: &PageContent) -> Vec<(&'static str, String)> {
-    SECTIONS.iter().map(|section| (section.id, section.render(content).into_string())).collect()
+    shown_sections(content).map(|section| (section.id, section.render(content).into_string())).collect()
 }
 
 impl Section {

@@ -11,6 +11,9 @@
 //! - `watching`: `by` is `events`, `polling` (`reason` is the cause) or `off`.
 //! - `store`: the shared store, `null` if there is none: its `address`; `server`, its name and version; `reachable`;
 //!   `problem`: the reason that it can't be used, and a `hint`; `operations` and `errors` since the start.
+//! - `gateways`: the gateways that share the store, `null` without one, empty while it isn't available: `id` of the run;
+//!   `own`: this one; `host`, `pid`, `endpoint`, `version`; `config_digest` and `since` when it is in use; `code_digest` of
+//!   all plugins; `started`; `differs`: the facts that differ from this gateway.
 //! - `plugins`: in the order of `gateway.toml`.
 //! - `reloads`: counts since the start: `replaced`, `unchanged`, `failed`, `configured`, `rejected`.
 //! - `history`: the last reloads, newest first: `at`, `took_seconds`, `plugin` (`null` for the configuration), `ok`,
@@ -21,6 +24,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use moongate_store::{StoreStatus, UseCounts};
 use serde_json::{Value, json};
 
+use crate::replicas::{Replica, ReplicaReport};
 use crate::supervisor::status::{
     ConfigStatus, OfferCounts, PendingChange, PluginAbout, PluginActivity, PluginIssue, PluginState,
     PluginStatus, ReloadCounts, ReloadRecord, SupervisorStatus, WatchMode,
@@ -65,6 +69,7 @@ impl ProcessInfo {
 pub(super) fn document(
     status: &SupervisorStatus,
     store: Option<&StoreStatus>,
+    replicas: Option<&[Replica]>,
     process: &ProcessInfo,
     ready: bool,
 ) -> Value {
@@ -102,6 +107,7 @@ pub(super) fn document(
             WatchMode::Off => json!({ "by": "off", "reason": null }),
         },
         "store": store.map(store_document),
+        "gateways": replicas.map(|replicas| replicas.iter().map(replica_document).collect::<Vec<_>>()),
         "plugins": plugin_documents(status),
         "reloads": {
             "replaced": replaced,
@@ -124,6 +130,25 @@ fn store_document(status: &StoreStatus) -> Value {
         "problem": problem.as_ref().map(|problem| json!({ "reason": problem.to_string(), "hint": problem.hint() })),
         "operations": total(|counts| counts.operations),
         "errors": total(|counts| counts.errors),
+    })
+}
+
+fn replica_document(replica: &Replica) -> Value {
+    let Replica { id, report, is_own, differences } = replica;
+    let ReplicaReport { host, pid, endpoint, version, config, code, since, started } = report;
+    let time = |seconds: u64| UNIX_EPOCH.checked_add(Duration::from_secs(seconds)).map(format_time);
+    json!({
+        "id": id,
+        "own": is_own,
+        "host": host,
+        "pid": pid,
+        "endpoint": endpoint,
+        "version": version,
+        "config_digest": config,
+        "since": time(*since),
+        "code_digest": code,
+        "started": time(*started),
+        "differs": differences,
     })
 }
 

@@ -300,7 +300,14 @@ impl AdminRouter {
                 let admin = self.opened()?;
                 let status = (admin.status)();
                 let ready = Readiness::of(Some(admin)).is_ready();
-                Ok(document(&report::document(&status, (admin.store)().as_ref(), &self.process, ready)))
+                let (store, replicas) = ((admin.store)(), (admin.replicas)());
+                Ok(document(&report::document(
+                    &status,
+                    store.as_ref(),
+                    replicas.as_deref(),
+                    &self.process,
+                    ready,
+                )))
             }
             AdminRoute::Activity => {
                 let after = calls_after(head.uri.query().unwrap_or_default())?;

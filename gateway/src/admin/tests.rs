@@ -157,12 +157,14 @@ impl TestListener {
                 clients: ServerGauges::default(),
                 calls: calls(),
                 access: BTreeMap::new(),
+                replicas: None,
             }),
             catalog: watch::channel(trials::catalog()).1,
             call: Box::new(|address, request| Box::pin(trials::answer(address, request))),
             is_endpoint_open: Box::new(move || is_endpoint_open),
             calls_after: Box::new(|_| Vec::new()),
             store: Box::new(|| None),
+            replicas: Box::new(|| None),
             reloader: Reloader::new(sender),
             metrics: Box::new(|format| format!("{format:?}\n")),
             refused: Box::new(|_| {}),
@@ -181,6 +183,11 @@ impl TestListener {
         let request = format!(
             "{verb} {path} HTTP/1.1\r\n{host}Connection: close\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
         );
+        self.exchange(&request).await
+    }
+
+    /// Sends this request, and reads until the connection is closed.
+    async fn exchange(&self, request: &str) -> Answer {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = String::new();

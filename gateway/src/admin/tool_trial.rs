@@ -7,8 +7,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::http::request;
-use moongate_config::{AdminConfig, ToolTrialPolicy};
+use axum::http::header::HOST;
+use axum::http::{Version, request};
+use moongate_config::{AdminConfig, ToolTrialPolicy, is_loopback_host, parse_host_and_port};
 use moongate_model::json;
 use moongate_protocol::catalog::{Catalog, ToolEntry};
 use moongate_protocol::mcp::UNUSABLE_ANSWERS_KEY;
@@ -31,7 +32,19 @@ const MAX_RUNNING_TRIALS: usize = 8;
 const REVISION: &str = "2026-07-28";
 
 /// The headers in which proxies name the client that they speak for.
-const PROXY_HEADERS: [&str; 5] = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
+const PROXY_HEADERS: [&str; 11] = [
+    "forwarded",
+    "via",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-port",
+    "x-forwarded-proto",
+    "x-real-ip",
+    "x-client-ip",
+    "x-envoy-external-address",
+    "cf-connecting-ip",
+    "true-client-ip",
+];
 
 /// The inputs of the forms that aren't fields.
 pub(super) const TOOL_INPUT: &str = "tool";
@@ -180,10 +193,15 @@ impl ToolTrials {
     }
 }
 
-/// True for a client on this machine that speaks for itself.
+/// True for a client on this machine that speaks for itself. A proxy can be recognised by its headers, by the public host
+/// name, or by HTTP/1.0, which browsers don't use.
 fn is_from_this_machine(head: &request::Parts) -> bool {
     let is_forwarded = PROXY_HEADERS.iter().any(|header| head.headers.contains_key(*header));
-    peer(head).to_canonical().is_loopback() && !is_forwarded
+    let host = head.headers.get(HOST).and_then(|host| parse_host_and_port(host.to_str().ok()?));
+    peer(head).to_canonical().is_loopback()
+        && !is_forwarded
+        && head.version >= Version::HTTP_11
+        && host.is_some_and(|(host, _)| is_loopback_host(&host))
 }
 
 /// The form has errors, which its page shows.

@@ -20,6 +20,7 @@ use crate::admin::{AdminContext, AdminError, GatewaySnapshot, StartupHandle};
 use crate::audit::{Auditor, ObserverSet};
 use crate::call_history::CallHistory;
 use crate::metrics::{Metrics, MetricsFormat, MetricsSnapshot};
+use crate::replicas::{Replica, Replicas};
 use crate::supervisor::Supervisor;
 use crate::supervisor::control::AdminCredentials;
 use crate::supervisor::status::SupervisorStatus;
@@ -60,6 +61,15 @@ pub(super) struct CallObservers<'a> {
     pub(super) otlp: Option<&'a Arc<OtlpExporter>>,
 }
 
+/// The sources of the status page.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PageSources<'a> {
+    pub(super) supervisor: &'a Supervisor,
+    pub(super) server: &'a Arc<Server>,
+    pub(super) history: &'a Arc<CallHistory>,
+    pub(super) replicas: Option<&'a Arc<Replicas>>,
+}
+
 impl CallObservers<'_> {
     /// All of them as one.
     pub(super) fn all(self) -> Arc<dyn Observer> {
@@ -98,15 +108,14 @@ impl AdminListener {
     /// `draining` is cancelled. `is_open` means that the HTTP endpoint needs no credentials.
     pub(super) fn open(
         &self,
-        supervisor: &Supervisor,
-        server: &Arc<Server>,
-        history: &Arc<CallHistory>,
+        sources: PageSources<'_>,
         observers: CallObservers<'_>,
         is_open: bool,
         draining: &CancellationToken,
     ) {
         let CallObservers { metrics, history: _, audit, otlp } = observers;
-        let sources = MetricsSources {
+        let PageSources { supervisor, server, history, replicas } = sources;
+        let metrics_sources = MetricsSources {
             host: Arc::clone(supervisor.host()),
             limiter: Arc::clone(supervisor.limiter()),
             status: supervisor.status(),
@@ -124,7 +133,7 @@ impl AdminListener {
         let (tokens, open_catalog) = (supervisor.tokens(), supervisor.catalog());
         self.opener.set_started(AdminContext {
             status: Box::new(supervisor.status_reader()),
-            snapshot: Box::new(snapshot_reader(supervisor, server, history)),
+            snapshot: Box::new(snapshot_reader(sources)),
             catalog: supervisor.catalog(),
             call: Box::new(move |address, request| {
                 Box::pin(operator_call(Arc::clone(&endpoint), address, request))
@@ -135,7 +144,8 @@ impl AdminListener {
             calls_after: Box::new(move |number| calls.calls_after(number)),
             reloader: supervisor.reloader(),
             store: Box::new(move || store.as_ref().map(SharedStore::status)),
-            metrics: Box::new(move |format| sources.render(format)),
+            replicas: Box::new(replicas_reader(replicas)),
+            metrics: Box::new(move |format| metrics_sources.render(format)),
             refused: Box::new(move |reason| {
                 refusals.request_refused(ListenerPurpose::Admin.as_str(), reason);
             }),
@@ -187,11 +197,9 @@ impl Drop for OperatorConnection {
 }
 
 /// Reads what the status page shows.
-fn snapshot_reader(
-    supervisor: &Supervisor,
-    server: &Arc<Server>,
-    history: &Arc<CallHistory>,
-) -> impl Fn() -> GatewaySnapshot + Send + Sync + 'static {
+fn snapshot_reader(sources: PageSources<'_>) -> impl Fn() -> GatewaySnapshot + Send + Sync + 'static {
+    let PageSources { supervisor, server, history, replicas } = sources;
+    let replicas = replicas_reader(replicas);
     let (status, catalog) = (supervisor.status_reader(), supervisor.catalog());
     let (limiter, server) = (Arc::clone(supervisor.limiter()), Arc::clone(server));
     let history = Arc::clone(history);
@@ -205,8 +213,17 @@ fn snapshot_reader(
             clients: server.gauges(),
             calls: history.read(),
             access: access.collect(),
+            replicas: replicas(),
         }
     }
+}
+
+/// Reads the gateways that share the store.
+fn replicas_reader(
+    replicas: Option<&Arc<Replicas>>,
+) -> impl Fn() -> Option<Vec<Replica>> + Send + Sync + 'static {
+    let replicas = replicas.cloned();
+    move || replicas.as_ref().map(|replicas| replicas.known())
 }
 
 impl MetricsSources {

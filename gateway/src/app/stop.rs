@@ -158,6 +158,10 @@ impl App {
         };
         let stopped = self.drain(grace, hurry).await;
         self.server.leave_shared_sessions().await;
+        self.server.report_session_ends();
+        if let Some(replicas) = self.replicas.take() {
+            replicas.leave().await;
+        }
         if let Some(admin) = self.admin.take() {
             admin.stop().await;
         }

@@ -7,6 +7,7 @@ use moongate_model::caller::Caller;
 use moongate_model::trace_context::{Span, SpanContext};
 use moongate_protocol::dispatch::{
     AdmittedCall, CallAdmission, CallEnd, InputHasher, Observer, RefusedName, RefusedRequest, RequestEnd,
+    SessionEnd,
 };
 
 /// Passes everything to each observer, in this order.
@@ -37,6 +38,10 @@ impl Observer for ObserverSet {
 
     fn request_ended(&self, request: &RequestEnd<'_>) {
         self.0.iter().for_each(|observer| observer.request_ended(request));
+    }
+
+    fn session_ended(&self, session: &SessionEnd) {
+        self.0.iter().for_each(|observer| observer.session_ended(session));
     }
 
     fn admission(&self, caller: &Caller) -> CallAdmission {

@@ -12,7 +12,7 @@ pub const SCHEMA_VERSION: u32 = 1;
 
 /// What follows the prefix in each key: the part up to the first colon or brace. A key with the prefix and another
 /// family belongs to another program.
-pub const KEY_FAMILIES: [&str; 5] = ["schema", "state", "rate", "used", "session"];
+pub const KEY_FAMILIES: [&str; 6] = ["schema", "state", "rate", "used", "session", "gateway"];
 
 /// The marker's key, after the prefix.
 pub(crate) const SCHEMA_KEY: &str = "schema";

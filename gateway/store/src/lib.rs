@@ -22,6 +22,8 @@ mod plugin_state;
 mod rates;
 // States that are used once.
 mod used_once;
+// Reports of all gateways.
+mod reports;
 
 pub use connection::{SharedStore, StoreStatus, StoreUse, UseCounts};
 pub use error::StoreError;

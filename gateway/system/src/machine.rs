@@ -1,4 +1,4 @@
-//! An identifier of the machine, which distinguishes its users from those of other machines.
+//! The machine: an identifier, which distinguishes its users from those of other machines, and its name.
 
 use std::fs;
 use std::process::Command;
@@ -13,15 +13,22 @@ const ID_DIGITS: usize = 16;
 #[must_use]
 pub fn machine_id() -> Option<String> {
     let read = |path| fs::read_to_string(path).ok();
-    let host_name = || {
+    let texts = [read("/etc/machine-id"), read("/var/lib/dbus/machine-id")];
+    let is_known = |text: &String| !text.trim().is_empty() && text.trim() != "uninitialized";
+    let text = texts.into_iter().flatten().find(is_known).or_else(host_name)?;
+    Some(digits(text.trim()))
+}
+
+/// The host name of this machine. `None` if it has none.
+#[must_use]
+pub fn host_name() -> Option<String> {
+    let command = || {
         let output = Command::new("hostname").output().ok()?;
         String::from_utf8(output.stdout).ok()
     };
-    let texts =
-        [read("/etc/machine-id"), read("/var/lib/dbus/machine-id"), read("/proc/sys/kernel/hostname")];
-    let is_known = |text: &String| !text.trim().is_empty() && text.trim() != "uninitialized";
-    let text = texts.into_iter().flatten().find(is_known).or_else(|| host_name().filter(is_known))?;
-    Some(digits(text.trim()))
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").ok().or_else(command)?;
+    let name = name.trim();
+    (!name.is_empty()).then(|| name.to_owned())
 }
 
 /// A machine id is confidential (machine-id(5)), so only its digest is used.

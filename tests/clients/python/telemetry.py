@@ -194,7 +194,7 @@ async def check_spans(program: str, zoo: str, mode: str, revision: str) -> None:
     client = named(spans, "GET")
     assert client.kind == Span.SPAN_KIND_CLIENT and client.parent_span_id == run.span_id, client
     found = attributes(client.attributes)
-    assert found["url.full"] == f"{upstream.url}/hello", found
+    assert found["url.full"] == f"{upstream.url}/REDACTED", found
     assert found["server.port"] == upstream.http.server_port, found
     assert found["http.response.status_code"] == 200, found
     ((_, headers, _),) = upstream.requests
@@ -203,6 +203,8 @@ async def check_spans(program: str, zoo: str, mode: str, revision: str) -> None:
         assert outer.start_time_unix_nano <= inner.start_time_unix_nano + 1_000_000, (outer, inner)
     durations = collector.metrics()
     assert any(one.get("gen_ai.tool.name") == "zoo_http_request" for one in durations["mcp.server.operation.duration"])
+    sessions = durations.get("mcp.server.session.duration", [])
+    assert [one["mcp.protocol.version"] for one in sessions] == ([revision] if mode == "legacy" else []), sessions
     assert durations["http.client.request.duration"][0]["http.request.method"] == "GET", durations
 
 

@@ -15,6 +15,7 @@ use std::fs;
 use moongate_tests::{IssuedCertificate, TestAuthority, Workspace, component, project_root};
 use serde_json::Value;
 
+use normalize::normalize;
 use page::Page;
 use session::{NOT_RUN, Session};
 
@@ -82,7 +83,8 @@ fn every_skipped_command_is_on_a_page() {
     }
 }
 
-/// The lines of the image are a terminal session. Wrapped lines are joined.
+/// The lines of the image are a terminal session. Wrapped lines are joined. The last command serves, and its output ends
+/// with what it prints about calls from another terminal.
 #[test]
 fn the_terminal_image_matches_real_output() {
     let picture = fs::read_to_string(project_root().join("docs/terminal.svg")).unwrap();
@@ -95,14 +97,38 @@ fn the_terminal_image_matches_real_output() {
         text.push_str(&words);
     }
     let mut session = Session::start();
+    let banner_end = text.find("\ntry ").and_then(|at| Some(at + 1 + text[at + 1..].find('\n')?));
+    let (text, calls) = text.split_at(banner_end.expect("the picture shows calls"));
+    let real = session.serve_with_calls(&[
+        &["time_get_current_time", "timezone=Asia/Tokyo"],
+        &["fetch", "url=http://192.168.1.1/"],
+    ]);
+    assert_eq!(without_durations(&normalize(calls)), without_durations(&normalize(&real)));
+    for colour in ["green\">ok", "red\">tool_error"] {
+        assert!(picture.contains(colour), "no {colour}");
+    }
     let block = page::Block {
         language: "console".to_owned(),
         file: None,
-        text: text + "\n",
+        text: format!("{text}\n"),
         place: "docs/terminal.svg".to_owned(),
     };
     assert!(block.commands().len() > 3, "{}", block.text);
     session.follow(&block);
+}
+
+/// The words of a text without durations such as `1.2 ms`, and in one line.
+fn without_durations(text: &str) -> String {
+    let mut words: Vec<&str> = Vec::new();
+    for word in text.split_whitespace() {
+        if matches!(word, "µs" | "ms" | "s") && words.last().is_some_and(|last| last.parse::<f64>().is_ok())
+        {
+            words.pop();
+        } else {
+            words.push(word);
+        }
+    }
+    words.join(" ")
 }
 
 /// A block is a complete file, except for `version`.

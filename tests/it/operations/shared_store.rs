@@ -114,6 +114,41 @@ fn shared_store_is_not_used_without_state_and_rates() {
 }
 
 #[test]
+fn gateways_show_each_other_and_their_differences() {
+    let Some(mut store) = StoreServer::start(&[]) else { return };
+    let workspaces = [replica(&store, ZOO), replica(&store, ZOO)];
+    let [first, second] = [Http::start(&workspaces[0]), Http::start(&workspaces[1])];
+    let differs = |status: &Value| {
+        let others = status["gateways"].as_array().unwrap().iter().filter(|one| one["own"] == false);
+        others.map(|other| other["differs"].clone()).collect::<Vec<_>>()
+    };
+    let same = first.admin().wait_until_status("the other is shown", |status| differs(status) == [json!([])]);
+    let gateways = same["gateways"].as_array().unwrap();
+    assert_eq!(gateways.len(), 2, "{same}");
+    for (http, status) in [(&first, &same), (&second, &second.admin().status())] {
+        let own = gateways.iter().find(|one| one["pid"] == http.pid()).unwrap();
+        assert_eq!(own["endpoint"], http.address().to_string());
+        assert_eq!(own["config_digest"], status["config"]["digest"]);
+    }
+    assert!(!first.admin().get("/").body.contains("differ from this one"));
+
+    let changed = std::fs::read_to_string(workspaces[1].config()).unwrap() + "limits.timeout = \"7s\"\n";
+    workspaces[1].write("gateway.toml", changed);
+    let _ = first.admin().wait_until_status("another configuration is shown", |status| {
+        differs(status) == [json!(["configuration"])]
+    });
+    let page = first.admin().get("/").body;
+    assert!(page.contains("differ from this one") && page.contains("other configuration"), "{page}");
+
+    // One that stops is forgotten at once, and the store's outage hides the others.
+    assert!(second.terminate().0.success());
+    let _ = first.admin().wait_until_status("the other is forgotten", |status| differs(status).is_empty());
+    store.kill();
+    let _ = first.admin().wait_until_status("nothing is known", |status| status["gateways"] == json!([]));
+    assert!(first.admin().get("/").body.contains("the store isn't available"));
+}
+
+#[test]
 fn shared_store_outage_ends_without_a_restart() {
     let Some(mut store) = StoreServer::start(&[]) else { return };
     let refusing = "rates_when_down = \"refuse\"\n[admin]";

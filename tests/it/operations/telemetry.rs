@@ -4,7 +4,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use moongate_tests::{
-    Collector, Http, ReceivedSeries, ReceivedSpan, TestServer, Workspace, stateless_request, wait_until,
+    Collector, Http, ReceivedSeries, ReceivedSpan, Stdio, TestServer, Workspace, stateless_request,
+    wait_until,
 };
 use serde_json::{Value, json};
 
@@ -67,7 +68,8 @@ fn assert_attributes(span: &ReceivedSpan, expected: &[(&str, &str)]) {
 fn spans_have_names_parents_and_attributes() {
     let collector = Collector::start();
     let remote = TestServer::start();
-    let url = remote.url("/hello?secret=hunter2");
+    remote.put("/bot-hunter2/send?key=hunter2", &[], "sent");
+    let url = remote.url("/bot-hunter2/send?key=hunter2");
     let grant = format!(
         "http = [{{ url = \"{}\", networks = [\"127.0.0.1/32\"], trace_context = true }}]",
         remote.origin()
@@ -110,7 +112,7 @@ fn spans_have_names_parents_and_attributes() {
     let client = span(&spans, "GET");
     assert_eq!((&*client.kind, &*client.trace_id, &client.parent), ("SPAN_KIND_CLIENT", TRACE, &run.span_id));
     let port = remote.address().port().to_string();
-    let shown = remote.url("/hello");
+    let shown = remote.url("/REDACTED");
     assert_attributes(
         client,
         &[
@@ -219,6 +221,37 @@ fn metrics_are_exported_when_the_gateway_stops() {
 }
 
 #[test]
+fn durations_of_sessions_are_exported() {
+    let collector = Collector::start();
+    let workspace = workspace(&exporting_to(&collector, "signals = [\"metrics\"]"), "");
+    let http = Http::spawn(command(&workspace));
+    let ended = http.open_session(&[], "2025-06-18");
+    let _ = http.open_session(&[], "2025-11-25"); // ends with the gateway
+    let reply = http.send("DELETE", "/mcp", &[("MCP-Session-Id", &ended)], b"");
+    assert_eq!(reply.status, 200, "{reply:?}");
+    assert!(http.terminate().0.success());
+    let all = collector.series();
+    let series: Vec<_> = all.iter().filter(|one| one.name == "mcp.server.session.duration").collect();
+    assert_eq!(series.len(), 2, "{all:#?}");
+    for revision in ["2025-06-18", "2025-11-25"] {
+        let of = |one: &&&ReceivedSeries| one.attributes["mcp.protocol.version"] == revision;
+        let one = series.iter().find(of).unwrap_or_else(|| panic!("{revision}: {all:#?}"));
+        assert_eq!((&*one.unit, one.count, one.bounds.last()), ("s", 1, Some(&300.0)));
+        assert_eq!(one.attributes["network.transport"], "tcp");
+        assert_eq!(one.attributes["network.protocol.name"], "http");
+    }
+
+    let collector = Collector::start();
+    let workspace = self::workspace(&exporting_to(&collector, ""), "");
+    let stdio = Stdio::spawn_initialized(workspace.command(&["serve", "--stdio"]), "2025-11-25");
+    assert!(stdio.finish().1.success());
+    let all = collector.series();
+    let series: Vec<_> = all.iter().filter(|one| one.name == "mcp.server.session.duration").collect();
+    let [one] = series[..] else { panic!("{all:#?}") };
+    assert_eq!((&*one.attributes["network.transport"], one.count), ("pipe", 1));
+}
+
+#[test]
 fn standard_variables_turn_the_export_on() {
     let collector = Collector::start();
     let workspace = workspace("", "");
@@ -244,6 +277,23 @@ fn standard_variables_turn_the_export_on() {
     let _ = call(&http, "zoo_echo", &json!({ "text": "a" }), None, None);
     assert!(http.terminate().0.success());
     assert_eq!(collector.heads().len(), received);
+}
+
+#[test]
+fn configured_headers_replace_those_of_the_environment() {
+    let collector = Collector::start();
+    let header = "headers = { authorization = { env = \"COLLECTOR_TOKEN\", prefix = \"Bearer \" } }";
+    let workspace = workspace(&exporting_to(&collector, header), "");
+    let mut exporting = command(&workspace);
+    exporting.env("COLLECTOR_TOKEN", "to%2Bken");
+    exporting.env("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20other,x-tenant=acme");
+    let http = Http::spawn(exporting);
+    let _ = call(&http, "zoo_echo", &json!({ "text": "a" }), None, None);
+    let _ = collector.wait_for_spans(2);
+    let head = &collector.heads()[0];
+    assert!(head.contains("authorization: Bearer to%2Bken\r\n"), "{head}");
+    assert!(head.contains("content-type: application/x-protobuf\r\n"), "{head}");
+    assert!(!head.contains("x-tenant") && !head.contains("other"), "{head}");
 }
 
 #[test]

@@ -115,6 +115,11 @@ impl ScratchDirectory {
         self.write("access.toml", &text)
     }
 
+    /// A configuration with the plugin `echo`, and these tables.
+    pub(super) fn watched(&self, binaries: &Binaries, name: &str, tables: &str) -> Result<PathBuf> {
+        self.write(&format!("{name}.toml"), &format!("{tables}\n{}", honest(binaries)))
+    }
+
     /// A configuration with the plugin `echo`, and with a shared store.
     pub(super) fn replica(&self, binaries: &Binaries, store: &str) -> Result<PathBuf> {
         let key = self.file("sealing-key");

@@ -6,6 +6,7 @@ use super::access::AccessCase;
 use super::fairness::Neighbours;
 use super::memory::{MAX_GROWTH_KIB, growth_kib};
 use super::replicas::{self, Setting};
+use super::sight::SightCase;
 use super::subject::{Era, Subject};
 use super::table::{number, row};
 use super::throughput::{Load, Transport};
@@ -105,6 +106,7 @@ fn all(figures: &Value) -> Vec<Goal> {
     goals.extend(fairness(figures));
     goals.extend(access(figures));
     goals.extend(replicas(figures));
+    goals.extend(sight(figures));
     goals.extend(memory(figures));
     goals
 }
@@ -254,6 +256,26 @@ fn replicas(figures: &Value) -> Vec<Goal> {
         ]
     };
     [goals(Era::Stateless, 0.95), goals(Era::Handshake, 0.8)].concat()
+}
+
+fn sight(figures: &Value) -> Vec<Goal> {
+    let figure = |case: SightCase, key: &str| {
+        let mut entries = figures["sight"].as_array().into_iter().flatten();
+        entries.find(|entry| entry["case"] == case.name())?[key].as_f64()
+    };
+    let goal = |case: SightCase| Goal {
+        case: format!("{}, calls/s", case.name()),
+        bound: Bound::AtLeast(0.95),
+        unit: format!("× {}", SightCase::Unwatched.name()),
+        reached: figure(case, "ratio"),
+        details: format!(
+            "{}; {}",
+            number(figure(case, "calls_per_second"), 0),
+            number(figure(SightCase::Unwatched, "calls_per_second"), 0)
+        ),
+        part: "sight",
+    };
+    [SightCase::OpenPage, SightCase::Traces].map(goal).into()
 }
 
 fn memory(figures: &Value) -> Vec<Goal> {

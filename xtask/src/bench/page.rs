@@ -17,13 +17,14 @@ const TEMPLATE: &str = include_str!("page/performance.md");
 const PAGE: &str = "docs/performance.md";
 
 /// The titles of the sections with figures, and the parts that measure them.
-const SECTIONS: [(&str, &str); 8] = [
+const SECTIONS: [(&str, &str); 9] = [
     ("Throughput", "throughput"),
     ("Latency under load", "throughput"),
     ("Start", "start"),
     ("Neighbours", "fairness"),
     ("Access control", "access"),
     ("Several gateways", "replicas"),
+    ("Status page and traces", "sight"),
     ("Memory", "memory"),
     ("Replacing a plugin", "reload"),
 ];
@@ -67,6 +68,7 @@ fn render(figures: &Value) -> Result<String> {
         ("fairness", table::fairness(figures)),
         ("access", table::access(figures)),
         ("replicas", table::replicas(figures)),
+        ("sight", table::sight(figures)),
         ("memory", table::memory(figures)),
         ("reload", reload),
         ("throughput-command", goals::command(figures, "throughput")),
@@ -74,6 +76,7 @@ fn render(figures: &Value) -> Result<String> {
         ("fairness-command", goals::command(figures, "fairness")),
         ("access-command", goals::command(figures, "access")),
         ("replicas-command", goals::command(figures, "replicas")),
+        ("sight-command", goals::command(figures, "sight")),
         ("memory-command", goals::command(figures, "memory")),
         ("reload-command", goals::command(figures, "reload")),
         ("all-command", all_command(figures)),

@@ -13,7 +13,7 @@ pub(super) fn markdown(figures: &Value) -> String {
         throughput(&mut out, entries);
         inside(&mut out, figures);
     }
-    for section in [start, fairness, access, replicas, memory] {
+    for section in [start, fairness, access, replicas, sight, memory] {
         let table = section(figures);
         if !table.is_empty() {
             out.push('\n');
@@ -62,6 +62,29 @@ pub(super) fn access(figures: &Value) -> String {
                 text(&entry["case"]),
                 figure("connections", 0),
                 figure("calls_per_second", 0),
+                figure("p50_us", 0),
+                figure("p99_us", 0),
+                figure("cpu_us_per_call", 1),
+            ],
+        );
+    }
+    out
+}
+
+/// Calls to gateways that are watched; empty if they weren't measured.
+pub(super) fn sight(figures: &Value) -> String {
+    let mut out = String::new();
+    let mut heading =
+        "| case | calls/s | ÷ without | p50 µs | p99 µs | CPU µs per call |\n|---|--:|--:|--:|--:|--:|\n";
+    for entry in figures["sight"].as_array().into_iter().flatten() {
+        out.push_str(std::mem::take(&mut heading));
+        let figure = |key: &str, digits: usize| number(entry[key].as_f64(), digits);
+        row(
+            &mut out,
+            &[
+                text(&entry["case"]),
+                figure("calls_per_second", 0),
+                format!("× {}", figure("ratio", 3)),
                 figure("p50_us", 0),
                 figure("p99_us", 0),
                 figure("cpu_us_per_call", 1),

@@ -1,6 +1,6 @@
 //! Long lines, characters that XML reserves, and a gateway without an example.
 
-use super::{COLUMNS, banner_lines, draw};
+use super::{Banner, COLUMNS, banner, draw};
 
 #[test]
 fn wraps_and_marks_long_lines() {
@@ -20,15 +20,29 @@ fn escapes_reserved_characters() {
 }
 
 #[test]
+fn keeps_the_colours_of_the_terminal() {
+    let svg = draw(&[("moongate serve", "\x1b[2m12:00:00\x1b[0m \x1b[32mok\x1b[0m\x1b[K a\n".to_owned())]);
+    let line = "><tspan class=\"dim\">12:00:00</tspan> <tspan class=\"green\">ok</tspan> a</text>";
+    assert!(svg.contains(line), "{svg}");
+    let wrapped = draw(&[("moongate serve", format!("\x1b[31m{}z\x1b[0m", "y".repeat(COLUMNS)))]);
+    assert!(wrapped.contains("<tspan class=\"red\">z</tspan></text>"), "{wrapped}");
+}
+
+#[test]
 fn a_banner_without_an_example_is_an_error() {
-    let banner = |lines: &[&str]| {
+    let read = |lines: &[&str]| {
         let mut lines = lines.iter().map(|line| Ok((*line).to_owned())).collect::<Vec<_>>().into_iter();
-        banner_lines(|_| lines.next())
+        banner(&mut |_| lines.next())
     };
-    let text =
-        banner(&["moongate", "endpoint  http://127.0.0.1:9/mcp", "try  call http://127.0.0.1:9/mcp", "more"])
-            .unwrap();
+    let Banner { text, endpoint } = read(&[
+        "moongate\r",
+        "endpoint  http://127.0.0.1:9/mcp\r",
+        "try  call http://127.0.0.1:9/mcp\r",
+        "more",
+    ])
+    .unwrap();
     assert_eq!(text, "moongate\nendpoint  http://127.0.0.1:8931/mcp\ntry  call http://127.0.0.1:8931/mcp\n");
-    let error = banner(&["error: no"]).unwrap_err().to_string();
+    assert_eq!(endpoint, "http://127.0.0.1:9/mcp");
+    let error = read(&["error: no"]).unwrap_err().to_string();
     assert!(error.ends_with("its output:\nerror: no\n"), "{error}");
 }

@@ -15,7 +15,8 @@ pub(super) static TELEMETRY: &[Key] = &[
     key(
         "headers",
         ValueKind::Named(&ValueKind::Table(HEADER)),
-        "Headers for the collector, such as `{ authorization = { file = \"secrets/otlp\", prefix = \"Bearer \" } }`.",
+        "Headers for the collector, such as `{ authorization = { file = \"secrets/otlp\", prefix = \"Bearer \" } }`. They replace \
+         those in `OTEL_EXPORTER_OTLP_HEADERS`.",
     ),
     optional(
         "signals",

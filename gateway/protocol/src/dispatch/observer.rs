@@ -51,6 +51,9 @@ pub trait Observer: fmt::Debug + Send + Sync {
     /// An MCP request was answered or cancelled.
     fn request_ended(&self, request: &RequestEnd<'_>);
 
+    /// A session of a handshake revision ended.
+    fn session_ended(&self, _session: &SessionEnd) {}
+
     /// Reports whether a call of this caller may run now. An observer that must see every call refuses them while it
     /// can't keep what it sees.
     fn admission(&self, _caller: &Caller) -> CallAdmission {
@@ -223,6 +226,17 @@ pub struct RequestEnd<'a> {
     pub took: Duration,
     /// The rest of its span. `None` if it isn't recorded.
     pub traced: Option<&'a TracedRequest>,
+}
+
+/// An ended session of a handshake revision.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionEnd {
+    /// The revision.
+    pub revision: &'static str,
+    /// The transport that opened it.
+    pub transport: NetworkTransport,
+    /// The time since it was opened. A session that ended because it was idle counts until its last activity.
+    pub took: Duration,
 }
 
 /// The facts about a request that only its span has.

@@ -352,6 +352,7 @@ impl Server {
                 Arc::clone(&connection.in_flight),
                 connection.closing.clone(),
             );
+            session.observe(self.observer.as_ref(), connection.transport);
             let _ = connection.session.set(Arc::new(session)); // unset, as checked above
             return Ok(RequestInProgress::done(result.into()));
         }

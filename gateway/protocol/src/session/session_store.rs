@@ -72,13 +72,17 @@ impl SessionStore {
         if let Some(earlier) = table.get(&session.id) {
             return Ok(earlier); // another request has just loaded it
         }
-        let mut ended = table.take_expired(self.idle, now).sessions;
+        let expired = table.take_expired(self.idle, now).sessions;
+        let mut removed = None;
         if table.count() >= self.max {
-            ended.push(table.make_room(&session.caller, self.max, now).ok_or(SessionError::TooMany)?);
+            removed = Some(table.make_room(&session.caller, self.max, now).ok_or(SessionError::TooMany)?);
         }
         table.insert(Arc::clone(&session), now);
         drop(table);
-        ended.iter().for_each(|session| session.end());
+        expired.iter().for_each(|session| session.expire());
+        if let Some(removed) = removed {
+            removed.end();
+        }
         self.stream_memory.sweep();
         Ok(session)
     }
@@ -159,6 +163,11 @@ impl SessionStore {
         self.lock().all().for_each(|session| session.in_flight.cancel_all());
     }
 
+    /// Reports the ends of all sessions: the gateway stops.
+    pub fn report_ends(&self) {
+        self.all().iter().for_each(|session| session.report_end());
+    }
+
     /// The number of open sessions.
     #[must_use]
     pub fn count(&self) -> usize {
@@ -168,7 +177,7 @@ impl SessionStore {
             let expired = table.take_expired(self.idle, Instant::now());
             let count = table.count();
             drop(table);
-            expired.sessions.iter().for_each(|session| session.end());
+            expired.sessions.iter().for_each(|session| session.expire());
             if expired.are_all {
                 return count;
             }

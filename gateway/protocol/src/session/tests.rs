@@ -7,6 +7,7 @@ use tokio::sync::watch;
 
 use super::*;
 use crate::catalog::Catalog;
+use crate::dispatch::{CallEnd, RequestEnd, SessionEnd};
 use crate::jsonrpc::Id;
 use crate::mcp::Params;
 
@@ -263,4 +264,48 @@ async fn limits_open_questions_of_a_caller() {
     let refused = questions.iter().filter(|question| question.is_finished()).count();
     assert_eq!(refused, 512);
     questions.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+/// The ended sessions: revision and duration in seconds.
+#[derive(Debug, Default)]
+struct EndedSessions(Mutex<Vec<(&'static str, u64)>>);
+
+impl Observer for EndedSessions {
+    fn call_ended(&self, _: &CallEnd<'_>) {}
+
+    fn request_ended(&self, _: &RequestEnd<'_>) {}
+
+    fn session_ended(&self, session: &SessionEnd) {
+        self.0.lock().unwrap().push((session.revision, session.took.as_secs()));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_end_of_a_session_is_reported_once() {
+    let sessions = SessionStore::new(10, Duration::from_secs(60), STREAM_BYTES, CancellationToken::new());
+    let ended = Arc::<EndedSessions>::default();
+    let observer: Arc<dyn Observer> = Arc::<EndedSessions>::clone(&ended);
+    let open = || {
+        let session = sessions.open(caller("ann"), greeting(), listener()).unwrap();
+        session.observe(Some(&observer), NetworkTransport::Http);
+        session.id().to_owned()
+    };
+    let take = || std::mem::take(&mut *ended.0.lock().unwrap());
+    let idle = open();
+    tokio::time::advance(Duration::from_secs(20)).await;
+    assert!(sessions.find(&idle, &named("ann")).is_some());
+    tokio::time::advance(Duration::from_secs(70)).await;
+    assert_eq!((sessions.count(), take()), (0, vec![("2025-11-25", 20)]), "until its last activity");
+
+    let deleted = open();
+    tokio::time::advance(Duration::from_secs(5)).await;
+    assert!(sessions.end(&deleted, &named("ann")));
+    assert_eq!(take(), [("2025-11-25", 5)]);
+
+    open();
+    tokio::time::advance(Duration::from_secs(3)).await;
+    sessions.report_ends();
+    sessions.report_ends();
+    drop(sessions);
+    assert_eq!(take(), [("2025-11-25", 3)]);
 }

@@ -23,7 +23,7 @@ pub(super) fn refused(page: &PageContent) -> Markup {
     }
     all.sort_by_key(|(_, refused)| Reverse(refused.at));
     if all.is_empty() {
-        return nothing("Nothing was refused since the plugins were loaded.");
+        return nothing("Nothing has been refused since the plugins were loaded.");
     }
     let rows: Vec<_> = all
         .into_iter()
@@ -35,7 +35,7 @@ pub(super) fn refused(page: &PageContent) -> Markup {
                 html! {
                     @match fix {
                         Some(fix) => (with_code(fix)),
-                        None => span.more { "no line is suggested" },
+                        None => span.more { "no suggestion" },
                     }
                 },
                 html! { (count(*times)) },
@@ -59,8 +59,8 @@ pub(super) fn permissions(page: &PageContent) -> Markup {
     html! {
         @for (plugin, access) in &granted { (sheet(page, plugin, access, is_open)) }
         @if !without.is_empty() {
-            p {
-                "Without any permission: "
+            p.nothing {
+                "Without permissions: "
                 @for (at, (plugin, _)) in without.iter().enumerate() { @if at > 0 { ", " } (plugin) }
                 "."
             }

@@ -57,7 +57,7 @@ pub(super) fn items(page: &PageContent) -> Markup {
         number("Errors"),
         number("p50"),
         number("p95"),
-        number("In flight"),
+        number("Running"),
         text("Last hour"),
     ];
     html! {

@@ -12,6 +12,9 @@ use crate::call_history::{MINUTES, MinuteCounts};
 /// The longest text from a plugin or a caller in one place, in characters.
 const MAX_TEXT_CHARS: usize = 400;
 
+/// The number of hexadecimal digits of a digest that are shown, as in `Digest::short`.
+const SHOWN_DIGITS: usize = 12;
+
 /// The size of a plot, in the units of its own coordinates.
 const PLOT_WIDTH: usize = MINUTES * 2;
 const PLOT_HEIGHT: u32 = 24;
@@ -81,6 +84,12 @@ pub(super) fn with_code(sentence: &str) -> Markup {
             @if at % 2 == 1 { code { (part) } } @else { (part) }
         }
     }
+}
+
+/// The beginning of a digest, which names the whole one.
+pub(super) fn digest(digest: &str) -> Markup {
+    let short: String = digest.chars().take(SHOWN_DIGITS).collect();
+    html! { code.digest title=(shown(digest)) { (shown(&short)) } }
 }
 
 /// A point in time: without its date on the same day.

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use moongate_model::names::PluginId;
 
 use super::PageContent;
-use super::html::{Tone, badge, count, errors, nothing, number, plot, shown, table, text, time};
+use super::html::{Tone, badge, count, digest, errors, nothing, number, plot, shown, table, text, time};
 use crate::call_history::{CallFailure, ItemCounts, sum_of_hours};
 use crate::supervisor::status::{
     CodeOrigin, OfferCounts, PluginAbout, PluginActivity, PluginState, PluginStatus,
@@ -98,7 +98,7 @@ fn code(plugin: &PluginStatus) -> Markup {
     let source = shown(&plugin.source.to_string_lossy());
     html! {
         @match plugin.digest {
-            Some(digest) => code title=(digest) { (digest.short()) },
+            Some(code) => (digest(&code.to_string())),
             None => span.more { "not loaded" },
         }
         @match &plugin.origin {

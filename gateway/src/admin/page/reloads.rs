@@ -13,7 +13,7 @@ const SEPARATOR: &str = "; ";
 pub(super) fn content(page: &PageContent) -> Markup {
     let history = &page.snapshot.status.history;
     if history.is_empty() {
-        return nothing("Nothing changed since the gateway started.");
+        return nothing("Nothing has changed since the gateway started.");
     }
     let rows: Vec<_> = history
         .iter()

@@ -61,15 +61,25 @@ function disconnect() {
   events = null;
 }
 
-// Shows lines in the notice, as text.
+// Shows lines in the notice, as text. Parts in backticks are code.
 function show(lines) {
   notice.replaceChildren();
   if (lines.length === 1) {
-    notice.textContent = lines[0];
+    write(notice, lines[0]);
   } else if (lines.length > 1) {
     const list = document.createElement("ul");
-    list.append(...lines.map((line) => Object.assign(document.createElement("li"), { textContent: line })));
+    for (const line of lines) {
+      const item = document.createElement("li");
+      write(item, line);
+      list.append(item);
+    }
     notice.append(list);
+  }
+}
+
+function write(element, line) {
+  for (const [at, part] of line.split("`").entries()) {
+    element.append(at % 2 === 1 ? Object.assign(document.createElement("code"), { textContent: part }) : part);
   }
 }
 

@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::html::{Tone, badge, count, plot, reload_form, shown, time, with_code};
-use super::{PageContent, ServingState};
+use super::html::{Tone, badge, count, digest, plot, reload_form, shown, time, with_code};
+use super::{PageContent, REPLICAS, ServingState};
 use crate::call_history::sum_of_hours;
 use crate::supervisor::status::{
     ConfigStatus, PendingChange, PluginIssue, PluginState, PluginStatus, WatchMode,
@@ -33,8 +33,7 @@ pub(super) fn content(page: &PageContent) -> Markup {
         p.identity {
             (badge(tone, word)) " "
             code { (shown(&status.config.file.to_string_lossy())) }
-            " " code title=(status.config.digest) { (status.config.digest.short()) }
-            " in use since " (time(status.config.since, page.now))
+            " (" (digest(&status.config.digest.to_string())) ") in use since " (time(status.config.since, page.now))
             @match &status.watch_mode {
                 WatchMode::Events => {}
                 WatchMode::Polling(reason) => { ", watched by polling (" (shown(reason)) ")" }
@@ -159,7 +158,19 @@ fn matters(page: &PageContent) -> Vec<Matter> {
         details: Vec::new(),
         needs_reload: true,
     });
-    rejected.chain(restart).chain(pending).chain(status.plugins.iter().flat_map(of_plugin)).collect()
+    let others: Vec<_> = page.snapshot.replicas.iter().flatten().collect();
+    let others = others.iter().filter(|replica| !replica.differences.is_empty());
+    let others: Vec<String> = others
+        .map(|other| shown(&format!("{}: other {}", other.name(), other.differences.join(", "))))
+        .collect();
+    let others = (!others.is_empty()).then(|| Matter {
+        tone: Tone::Warning,
+        title: html! { a href={ "#" (REPLICAS) } { "Gateways" } " that share the store differ from this one" },
+        details: others,
+        needs_reload: false,
+    });
+    let plugins = status.plugins.iter().flat_map(of_plugin);
+    rejected.chain(restart).chain(pending).chain(others).chain(plugins).collect()
 }
 
 /// What a plugin needs.
@@ -168,8 +179,8 @@ fn of_plugin(plugin: &PluginStatus) -> Vec<Matter> {
     let mut matters = Vec::new();
     if let Some(pending) = &plugin.pending_change {
         let (title, details) = match pending {
-            PendingChange::Code(digest) => (
-                html! { (id) " has new code " code title=(digest) { (digest.short()) } ", which is pinned" },
+            PendingChange::Code(pending) => (
+                html! { (id) " has new code " (digest(&pending.to_string())) ", which is pinned" },
                 Vec::new(),
             ),
             PendingChange::Grants(grants) => {

@@ -11,6 +11,7 @@ use moongate_protocol::dispatch::CallKind;
 
 use super::*;
 use crate::call_history::{CallFailure, CalledName, ItemCounts, MINUTES, MinuteCounts, RecentCall};
+use crate::replicas::ReplicaReport;
 use crate::supervisor::status::{
     CodeOrigin, ConfigStatus, OfferCounts, PendingChange, PluginAbout, PluginActivity, PluginIssue,
     PluginState, PluginStatus, ReloadCounts, ReloadRecord, WatchMode,
@@ -106,6 +107,18 @@ fn content(plugins: Vec<PluginStatus>) -> PageContent {
                 id("evil"),
                 AccessHistory { grants: vec![grant], refused: vec![refused], limited: Vec::new() },
             )]),
+            replicas: Some(vec![Replica {
+                id: "1".to_owned(),
+                report: ReplicaReport {
+                    host: HOSTILE.to_owned(),
+                    version: HOSTILE.to_owned(),
+                    config: HOSTILE.to_owned(),
+                    started: u64::MAX,
+                    ..ReplicaReport::default()
+                },
+                is_own: false,
+                differences: vec!["configuration"],
+            }]),
         },
         process: ProcessInfo::current(),
         state: ServingState::Ready,
@@ -141,6 +154,7 @@ fn the_page_names_what_operators_look_for() {
         "1 granted, 1 unused",
         "<code>[plugins.evil.allow]</code>",
         "locked",
+        "other configuration",
     ] {
         assert!(page.contains(part), "{part}: {page}");
     }
@@ -152,6 +166,6 @@ fn the_page_names_what_operators_look_for() {
 fn a_page_of_many_plugins_is_small() {
     let plugins = (0..500).map(|at| plugin(&format!("p{at}"), PluginState::Failed(issue())));
     let page = document(&content(plugins.collect()), TrialAccess::Allowed);
-    assert!(page.contains("And 1\u{202f}483 more"), "{page}");
+    assert!(page.contains("And 1\u{202f}484 more"), "{page}");
     assert!(page.len() < 2_000_000, "{}", page.len());
 }

@@ -18,6 +18,7 @@ fn expected_document() -> Value {
         },
         "watching": { "by": "polling", "reason": "too many files are watched" },
         "store": null,
+        "gateways": null,
         "plugins": expected_plugins(),
         "reloads": { "replaced": 1, "unchanged": 2, "failed": 3, "configured": 4, "rejected": 5 },
         "history": [{

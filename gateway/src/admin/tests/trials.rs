@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use moongate_config::ToolTrialPolicy;
 use moongate_protocol::catalog::CatalogBuild;
 use moongate_protocol::catalog::fake::{FakePlugin, IntoCatalogPlugin as _};
+use url::Host;
 
 use super::*;
 
@@ -142,21 +143,30 @@ async fn only_the_page_itself_calls_tools() {
 #[tokio::test]
 async fn the_policy_decides_who_may_try_tools() {
     let with = async |try_tools| {
-        let config = AdminConfig { try_tools, ..AdminConfig::default() };
+        let allowed_hosts = vec![Host::Domain("ops.example.com".to_owned())];
+        let config = AdminConfig { try_tools, allowed_hosts, ..AdminConfig::default() };
         let listener = start_with(&config, &AdminCredentials::default()).await;
         let _asked = listener.open(status());
         let mut statuses = Vec::new();
-        for headers in ["", "X-Forwarded-For: 203.0.113.7\r\n", "Via: 1.1 proxy\r\n"] {
+        for headers in [
+            "",
+            "X-Forwarded-For: 203.0.113.7\r\n",
+            "X-Forwarded-Proto: https\r\n",
+            "Via: 1.1 proxy\r\n",
+            "Host: ops.example.com\r\n",
+        ] {
             let link = listener.send("GET", "/", headers, "").await.body.contains("href=\"try\"");
             let page = listener.send("GET", "/try", headers, "").await.status;
             assert_eq!(link, page == 200, "{headers}");
             statuses.push(page);
         }
+        let old = format!("GET /try HTTP/1.0\r\nHost: {}\r\n\r\n", listener.address);
+        statuses.push(listener.exchange(&old).await.status);
         statuses
     };
-    assert_eq!(with(ToolTrialPolicy::Local).await, [200, 403, 403]);
-    assert_eq!(with(ToolTrialPolicy::All).await, [200, 200, 200]);
-    assert_eq!(with(ToolTrialPolicy::Off).await, [403, 403, 403]);
+    assert_eq!(with(ToolTrialPolicy::Local).await, [200, 403, 403, 403, 403, 403]);
+    assert_eq!(with(ToolTrialPolicy::All).await, [200; 6]);
+    assert_eq!(with(ToolTrialPolicy::Off).await, [403; 6]);
 }
 
 #[tokio::test]

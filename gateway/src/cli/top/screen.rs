@@ -9,7 +9,9 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Cell, Paragraph, Row, Sparkline, Table, Tabs};
 
 use super::TopState;
-use crate::admin::activity::{Activity, ActivityTables, CallRecord, CallerRow, ItemRow, PluginRow};
+use crate::admin::activity::{
+    Activity, ActivityTables, CallRecord, CallerRow, ItemRow, PluginRow, ReplicaRow,
+};
 use crate::call_line::short_duration;
 use crate::cli::print;
 
@@ -32,11 +34,12 @@ enum TopTable {
     Calls,
     Refused,
     Limits,
+    Gateways,
 }
 
 impl TopTable {
-    const ALL: [Self; 6] =
-        [Self::Tools, Self::Plugins, Self::Callers, Self::Calls, Self::Refused, Self::Limits];
+    const ALL: [Self; 7] =
+        [Self::Tools, Self::Plugins, Self::Callers, Self::Calls, Self::Refused, Self::Limits, Self::Gateways];
 
     fn title(self) -> &'static str {
         match self {
@@ -46,6 +49,7 @@ impl TopTable {
             Self::Calls => "Latest calls",
             Self::Refused => "Refused",
             Self::Limits => "Limits",
+            Self::Gateways => "Gateways",
         }
     }
 }
@@ -258,7 +262,32 @@ fn content(table: TopTable, activity: &Activity) -> (Vec<TopColumn>, Vec<Vec<Top
             });
             (columns, rows.collect())
         }
+        TopTable::Gateways => gateways(&tables.gateways),
     }
+}
+
+/// The gateways that share the store.
+fn gateways(gateways: &[ReplicaRow]) -> (Vec<TopColumn>, Vec<Vec<TopCell>>) {
+    let columns = vec![
+        text("Gateway", Constraint::Fill(1), 0),
+        text("Compared", Constraint::Length(28), 0),
+        text("Version", Constraint::Length(10), 70),
+        text("Configuration", Constraint::Length(13), 90),
+        text("Code", Constraint::Length(12), 100),
+    ];
+    let rows = gateways.iter().map(|gateway| {
+        let ReplicaRow { name, own, version, config, code, differs } = gateway;
+        let compared = match (own, differs.as_slice()) {
+            (true, _) => plain("this gateway"),
+            (false, []) => plain("same"),
+            (false, differs) => {
+                TopCell { text: print::inline(&format!("other {}", differs.join(", "))), is_bad: true }
+            }
+        };
+        let short = |digest: &str| plain(digest.chars().take(12).collect::<String>());
+        vec![plain(name), compared, plain(version), short(config), short(code)]
+    });
+    (columns, rows.collect())
 }
 
 fn tools(items: &[ItemRow]) -> (Vec<TopColumn>, Vec<Vec<TopCell>>) {

@@ -1,12 +1,13 @@
 //! Runs the commands of a page in order, as a reader would: in the repository's directory, with its plugins.
 
 use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use moongate_tests::{Workspace, gateway_binary, project_root, wait_until};
+use moongate_tests::{Workspace, gateway_binary, on_terminal, project_root, send_signal, wait_until};
 
 use super::normalize::normalize;
 use super::page::Block;
@@ -89,6 +90,39 @@ impl Session {
         let output = self.gateway("moongate", words).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         self.shown(&String::from_utf8(output.stdout).unwrap())
+    }
+
+    /// Serves on a terminal, makes these calls one after the other, and returns what the gateway printed about them, without
+    /// colours.
+    pub(super) fn serve_with_calls(&self, calls: &[&[&str]]) -> String {
+        let mut command = on_terminal(&self.gateway("moongate", &["serve", "--http", "0"]));
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut next = || without_escapes(lines.next().expect("the gateway serves").unwrap().trim_end());
+        let mut url = None;
+        loop {
+            let line = next();
+            url = url.or(line.strip_prefix("endpoint  ").map(str::to_owned));
+            if line.starts_with("try  ") {
+                break;
+            }
+        }
+        let url = url.unwrap();
+        let mut text = String::new();
+        for call in calls {
+            let mut command = self.gateway("moongate", &["call", "--quiet", "--url", &url]);
+            command.args(*call).output().unwrap();
+            loop {
+                let line = next();
+                text.extend([&*line, "\n"]);
+                if line.contains(&format!("  {} ", call[0])) {
+                    break;
+                }
+            }
+        }
+        send_signal(child.id(), "TERM");
+        child.wait().unwrap();
+        self.shown(&text)
     }
 
     /// Runs a line. Returns the output of its last command, and whether it succeeded.
@@ -240,6 +274,15 @@ impl Session {
         }
         text
     }
+}
+
+/// A line of a terminal without its escape sequences.
+fn without_escapes(line: &str) -> String {
+    let mut parts = line.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let rest =
+        parts.map(|part| part.split_once(|c: char| c.is_ascii_alphabetic()).map_or("", |(_, text)| text));
+    first + &rest.collect::<String>()
 }
 
 /// Splits a line into words. A part in single quotes is one word.

@@ -14,6 +14,8 @@ fn each_goal_has_its_figure_and_its_command() {
          `cargo xtask bench throughput --peers --rounds 3 --seconds 1 --json bench.json` |",
         "| start with 1000 cached plugins, complete list of tools | ≤ 4 × 1 plugin | 3.75 | yes |",
         "| p99 next to 8 looping guests | ≤ 1.5 × without | 1.20 | yes | p50 / p99 90 / 156 µs; without: ",
+        "| one open status page, calls/s | ≥ 0.95 × neither admin listener nor traces | 0.98 | yes | 49,000; 50,000 | \
+         `cargo xtask bench sight --json bench.json` |",
         "| growth over 200,000 calls over HTTP, one in ten hostile, after the warm-up | ≤ 8 MiB | 0.02 | yes |",
         "| start with 25 cached plugins, complete list of tools | ≤ 1.3 × 1 plugin | – | not measured |",
     ] {

@@ -15,6 +15,7 @@ fn shows_all_parts_and_leaves_out_what_was_not_measured() {
         "cargo xtask bench throughput --peers --rounds 3 --seconds 1 --json bench.json",
         "The first command took 2 minutes",
         "| Moongate, 2025-11-25 | 10,000 | 50,000 |",
+        "| one open status page | 49,000 | × 0.981 | 510 | 950 | 20.5 |",
         "| 8 looping guests | 8,000 | 90 | 156 | × 1.20 |",
         "| 1000 plugins | 2.0 | 30.0 | 30.0 | × 3.75 | 600.0 |",
     ] {

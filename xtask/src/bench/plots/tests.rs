@@ -38,6 +38,12 @@ pub(in crate::bench) fn figures() -> Value {
             { "neighbours": "none", "calls_per_second": 9_000.0, "p50_us": 80.0, "p99_us": 130.0 },
             { "neighbours": "8 looping guests", "calls_per_second": 8_000.0, "p50_us": 90.0, "p99_us": 156.0 },
         ],
+        "sight": [
+            { "case": "neither admin listener nor traces", "connections": 32, "calls_per_second": 50_000.0, "p50_us": 500.0,
+                "p99_us": 900.0, "cpu_us_per_call": 20.0, "ratio": 1.0 },
+            { "case": "one open status page", "connections": 32, "calls_per_second": 49_000.0, "p50_us": 510.0,
+                "p99_us": 950.0, "cpu_us_per_call": 20.5, "ratio": 0.981 },
+        ],
         "memory": { "calls": 200_000, "HTTP": { "samples": samples }, "stdio": { "samples": samples } },
         "reload": { "latency": [], "during_replacement": [] },
     })

@@ -60,7 +60,6 @@ impl Drop for ObservedRequest {
             scheme: uri.scheme_str().unwrap_or_default(),
             host: uri.host().unwrap_or_default(),
             port: uri.port_u16(),
-            path: uri.path(),
             status: *status,
             error: *error,
             took: started.elapsed(),

@@ -287,6 +287,7 @@ impl Server {
         };
         match opened {
             Ok(session) => {
+                session.observe(self.observer.as_ref(), NetworkTransport::Http);
                 let mut reply = HttpReply::new(200, span.respond(&request.id, result.into()));
                 reply.headers.push((SESSION_ID_HEADER, session.id().to_owned()));
                 reply
