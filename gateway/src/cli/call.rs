@@ -34,6 +34,7 @@ mod typed_answers;
 mod local;
 mod questions;
 pub(super) mod rounds;
+mod terminal_answers;
 mod tool_help;
 
 /// The hint for an unknown tool.
@@ -57,8 +58,8 @@ Examples:
   moongate call --url unix:/run/moongate/mcp.sock time_get_current_time timezone=UTC
   moongate call notes_clear --answer sure.sure=true
 
-Without TOOL, the command lists the tools. On a terminal, it asks for required arguments that are missing. If a tool \
-asks questions, the command prints them with the options that answer them; run it again with those options.
+Without TOOL, the command lists the tools. On a terminal, it asks for required arguments that are missing, and asks the \
+tool's questions. Elsewhere, it prints the questions with the options that answer them; run it again with those options.
 
 --explain prints to stderr or, with `--format json`, as `grants` in the document, even if the call fails. For --url, set \
 the variable MOONGATE_TOKEN to the bearer token.")]
@@ -120,16 +121,23 @@ pub(super) fn endpoint(text: &str) -> Result<Url, String> {
 }
 
 impl Call {
+    /// The answers on the command line. On a terminal, a person is asked for others.
+    fn typed_answers(&self) -> Result<TypedAnswers, CommandError> {
+        let answers = TypedAnswers::read(&self.answers).map_err(|why| {
+            let hint = "to see the keys and fields, call the tool without `--answer`";
+            CommandError::new(ExitKind::Usage).message(&why, Some(hint))
+        })?;
+        let asks_person = self.format == OutputFormat::Text && prompt::can_ask();
+        Ok(if asks_person { answers.asking_person() } else { answers })
+    }
+
     /// True if the plugin is a file without grants.
     pub(super) fn is_bare(&self) -> bool {
         self.plugin.is_some()
     }
 
     pub(super) async fn run(self, common: &CommonOptions) -> CommandResult {
-        let answers = TypedAnswers::read(&self.answers).map_err(|why| {
-            let hint = "to see the keys and fields, call the tool without `--answer`";
-            CommandError::new(ExitKind::Usage).message(&why, Some(hint))
-        })?;
+        let answers = self.typed_answers()?;
         if let Some(url) = &self.url {
             return self.run_remote(url, answers, common).await;
         }
@@ -219,7 +227,12 @@ impl Call {
     /// The tool with this name. With `--plugin`, its name in the plugin is also valid.
     fn entry<'a>(&self, name: &str, catalog: &'a Catalog) -> Option<&'a ToolEntry> {
         let own = || catalog.tools().iter().find(|entry| entry.tool().name.as_str() == name);
-        catalog.tool(name).or_else(|| self.plugin.as_ref().and_then(|_| own()))
+        catalog.tool(name).or_else(|| self.accepts_own_names().then(own).flatten())
+    }
+
+    /// True if the plugin's own names of tools are valid.
+    fn accepts_own_names(&self) -> bool {
+        self.plugin.is_some()
     }
 
     /// The shortest names and the descriptions of all tools.
@@ -227,7 +240,7 @@ impl Call {
         let tools = catalog.tools().iter().map(|entry| {
             let public = entry.public_name().as_str();
             let tool = entry.tool();
-            let name = if self.plugin.is_some() { tool.name.as_str() } else { public };
+            let name = if self.accepts_own_names() { tool.name.as_str() } else { public };
             (name.to_owned(), entry.description().to_owned())
         });
         tools.collect()
