@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Args;
+use clap::error::ErrorKind;
+use clap::{Args, Command, FromArgMatches as _};
 use moongate_config::ClientFeature;
 use moongate_model::call::{self, CallError, GrantReport};
 use moongate_model::json::Json;
@@ -99,6 +100,9 @@ pub(super) struct Call {
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: OutputFormat,
+    /// True if the call was typed in the terminal of `dev`, where the plugin's own names are valid, too.
+    #[arg(skip)]
+    is_typed_in_dev: bool,
 }
 
 /// Parses the URL of a gateway's endpoint, or the address of its Unix socket.
@@ -121,6 +125,32 @@ pub(super) fn endpoint(text: &str) -> Result<Url, String> {
 }
 
 impl Call {
+    /// Parses a call that was typed in the terminal of `dev`: a tool and its arguments.
+    ///
+    /// # Errors
+    /// The words aren't valid, or request help.
+    pub(super) fn from_words(words: Vec<String>) -> Result<Self, clap::Error> {
+        let command = Self::augment_args(Command::new("call")).no_binary_name(true).mut_args(|argument| {
+            let is_elsewhere = ["plugin", "url"].contains(&argument.get_id().as_str());
+            argument.hide(is_elsewhere)
+        });
+        let call = Self::from_arg_matches(&command.try_get_matches_from(words)?)?;
+        if call.plugin.is_some() || call.url.is_some() {
+            let message = "the call is for the plugin that runs here; remove `--plugin` and `--url`\n";
+            return Err(clap::Error::raw(ErrorKind::ArgumentConflict, message));
+        }
+        Ok(Self { is_typed_in_dev: true, ..call })
+    }
+
+    /// Calls the tool in a gateway that this process runs, and reports the error.
+    pub(super) async fn run_in(&self, supervisor: &Supervisor, common: &CommonOptions) -> ExitKind {
+        let done = match self.typed_answers() {
+            Ok(answers) => self.run_local(supervisor, answers, common).await,
+            Err(error) => Err(error),
+        };
+        done.unwrap_or_else(|failure| failure.report(self.format == OutputFormat::Json))
+    }
+
     /// The answers on the command line. On a terminal, a person is asked for others.
     fn typed_answers(&self) -> Result<TypedAnswers, CommandError> {
         let answers = TypedAnswers::read(&self.answers).map_err(|why| {
@@ -224,7 +254,7 @@ impl Call {
         })
     }
 
-    /// The tool with this name. With `--plugin`, its name in the plugin is also valid.
+    /// The tool with this name. With `--plugin` and in `dev`, its name in the plugin is also valid.
     fn entry<'a>(&self, name: &str, catalog: &'a Catalog) -> Option<&'a ToolEntry> {
         let own = || catalog.tools().iter().find(|entry| entry.tool().name.as_str() == name);
         catalog.tool(name).or_else(|| self.accepts_own_names().then(own).flatten())
@@ -232,7 +262,7 @@ impl Call {
 
     /// True if the plugin's own names of tools are valid.
     fn accepts_own_names(&self) -> bool {
-        self.plugin.is_some()
+        self.plugin.is_some() || self.is_typed_in_dev
     }
 
     /// The shortest names and the descriptions of all tools.
@@ -320,6 +350,7 @@ impl Call {
         let tls = self.tls.given().map(|(name, file)| (name, file.map(path)));
         let flags = [("--no-answers", self.no_answers), ("--explain", self.explain)];
         let mut words = vec![print::program_name(), "call".to_owned()];
+        words.retain(|_| !self.is_typed_in_dev);
         words.extend(
             options
                 .into_iter()

@@ -116,6 +116,12 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 impl Serve {
+    /// Serves over HTTP at `http`, by default the configured address, and with an admin listener at `admin`.
+    pub(super) fn over_http(http: Option<SocketAddr>, admin: Option<SocketAddr>) -> Self {
+        let passed = PassedSockets::default();
+        Self { stdio: false, http: Some(http), listen: None, admin: admin.map(Some), trace: None, passed }
+    }
+
     /// Serves these sockets instead of listening itself.
     pub(super) fn use_sockets(&mut self, passed: PassedSockets) {
         self.passed = passed;
