@@ -304,7 +304,7 @@ impl App {
 
     /// Loads and reloads the plugins.
     #[must_use]
-    pub fn supervisor(&self) -> &Supervisor {
+    pub fn supervisor(&self) -> &Arc<Supervisor> {
         &self.supervisor
     }
 

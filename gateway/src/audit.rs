@@ -232,6 +232,7 @@ impl SupervisorObserver for Auditor {
                 record.reason = Some(match cause {
                     ReloadCause::Signal => "reload_signal",
                     ReloadCause::Admin => "reload_request",
+                    ReloadCause::Build => "reload_build",
                 });
                 // Without a token, every local user can cause them.
                 return self.counted.record_for_all(record);

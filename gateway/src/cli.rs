@@ -26,6 +26,7 @@ mod completions;
 mod configuration;
 mod connect;
 mod connection_failure;
+mod dev;
 mod error;
 mod fetch;
 mod mcp_client;
@@ -105,6 +106,7 @@ Examples:
   moongate inspect ./hello.wasm      show what a component offers and needs
   moongate new hello                 create a plugin project
   moongate build                     build the plugin in the current directory
+  moongate dev                       build and serve it, and replace it after each save
   moongate call time_convert_time source_timezone=UTC time=12:00 target_timezone=Asia/Tokyo
 
 Exit codes:
@@ -136,7 +138,7 @@ pub struct Cli {
 }
 
 /// The options of every command.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 struct CommonOptions {
     /// Configuration file [default: ./gateway.toml, then moongate/gateway.toml in $XDG_CONFIG_HOME or ~/.config]
     #[arg(short, long, global = true, value_name = "FILE", env = "MOONGATE_CONFIG", hide_env_values = true)]
@@ -197,6 +199,7 @@ enum CliCommand {
     Push(push::Push),
     New(new::New),
     Build(build::Build),
+    Dev(dev::Dev),
     Client(client::Client),
     Connect(connect::Connect),
     Schema(schema::Schema),
@@ -233,11 +236,12 @@ impl Cli {
         }
     }
 
-    /// The verbosity of the log. Commands other than `serve` report problems themselves, so they log less.
+    /// The verbosity of the log. Commands other than `serve` and `dev` report problems themselves, so they log
+    /// less.
     #[must_use]
     pub fn verbosity(&self) -> Verbosity {
         let looks = match self.verb {
-            CliCommand::Serve(_) => false,
+            CliCommand::Serve(_) | CliCommand::Dev(_) => false,
             CliCommand::Init(_)
             | CliCommand::Add(_)
             | CliCommand::Remove(_)
@@ -283,6 +287,7 @@ impl Cli {
             | CliCommand::Fetch(_)
             | CliCommand::New(_)
             | CliCommand::Build(_)
+            | CliCommand::Dev(_)
             | CliCommand::Client(_)
             | CliCommand::Connect(_)
             | CliCommand::Schema(_)
@@ -294,6 +299,7 @@ impl Cli {
             (false, 0) if self.warning_destination() == WarningDestination::Command => Verbosity::Silent,
             (false, 0) if is_bare => Verbosity::Ungranted,
             (false, 0) if looks => Verbosity::Low,
+            (false, 0) if matches!(self.verb, CliCommand::Dev(_)) => Verbosity::Author,
             (false, 0) => Verbosity::Normal,
             (false, 1) => Verbosity::Verbose,
             (false, _) => Verbosity::Debugging,
@@ -345,6 +351,7 @@ impl Cli {
             CliCommand::Push(push) => push.run(&common).await,
             CliCommand::New(new) => new.run(&common),
             CliCommand::Build(build) => build.run(&common),
+            CliCommand::Dev(dev) => dev.run(&common).await,
             CliCommand::Client(client) => client.run(&common),
             CliCommand::Connect(connect) => connect.run(&common).await,
             CliCommand::Schema(schema) => schema.run().map_err(CommandError::from),

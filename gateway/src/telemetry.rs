@@ -62,6 +62,8 @@ pub enum Verbosity {
     Ungranted,
     /// Problems.
     Low,
+    /// Problems, calls, changes of the configuration, and the plugin's own lines: everything that a plugin author needs.
+    Author,
     /// Problems and events that matter to an operator.
     #[default]
     Normal,
@@ -78,6 +80,9 @@ impl Verbosity {
             Self::Quiet => "error",
             Self::Ungranted => "warn,moongate::grants=error,notify=error,wasmtime_wasi_http=error",
             Self::Low => "warn,notify=error,wasmtime_wasi_http=error",
+            Self::Author => {
+                "warn,moongate::access=info,moongate::supervisor::reconciler::configure=info,plugin=info,notify=error,wasmtime_wasi_http=error"
+            }
             Self::Normal => DEFAULT_FILTER,
             Self::Verbose => {
                 "info,moongate=debug,plugin=debug,wasmtime=warn,cranelift=warn,notify=error,wasmtime_wasi_http=error"

@@ -5,7 +5,7 @@
 // generators (src/component/promise.js says why). componentize-qjs makes a component of the result. The world contains only
 // what is left after unused code is removed.
 
-import { existsSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -39,6 +39,11 @@ const common = {
 };
 
 const directory = await mkdtemp(join(tmpdir(), "moongate-"));
+// `moongate dev` terminates running builds.
+process.once("SIGTERM", () => {
+    rmSync(directory, { recursive: true, force: true });
+    process.exit(143);
+});
 try {
     const plugin = await load();
     const { code, imports, asks } = await bundle();

@@ -19,4 +19,6 @@ mod diagnostic_places;
 #[cfg(unix)]
 mod readme;
 mod mistyped_input;
+#[cfg(unix)]
+mod development;
 mod other_languages;

@@ -2,11 +2,13 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{self, Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
+use std::sync::Arc;
 
 use clap::Args;
+use moongate_config::{Config, PluginConfig};
 
 use crate::cli::configuration::{self, CONFIG_FILE_NAME};
 use crate::cli::error::{CommandError, CommandResult};
@@ -36,7 +38,7 @@ pub(super) struct Build {
 
 /// The kind of a project, by its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ProjectKind {
+pub(super) enum ProjectKind {
     /// `Cargo.toml`.
     Rust,
     /// `src/plugin.py`.
@@ -48,8 +50,8 @@ enum ProjectKind {
 }
 
 /// A build tool that could be missing.
-struct BuildTool {
-    command: Command,
+pub(super) struct BuildTool {
+    pub(super) command: Command,
     /// The tool's name in messages.
     name: &'static str,
     /// How to install it, or the packages that it needs.
@@ -58,29 +60,21 @@ struct BuildTool {
 
 impl Build {
     pub(super) fn run(&self, common: &CommonOptions) -> CommandResult {
-        let Some(kind) = ProjectKind::of(Path::new(".")) else {
-            let hint = "run this in a directory that `moongate new` created";
-            return Err(usage("the current directory contains no plugin project", hint));
-        };
-        let (tool, output) = match kind {
-            ProjectKind::Rust if self.output.is_some() => {
+        let kind = ProjectKind::of_current_directory()?;
+        let (tool, output) = match (kind, &self.output) {
+            (ProjectKind::Rust, None) => (cargo(), None),
+            (ProjectKind::Rust, Some(_)) => {
                 let hint = "remove it: cargo writes the component to its target directory";
                 return Err(usage("`--output` isn't for Rust", hint));
             }
-            ProjectKind::Rust => (cargo(), None),
-            ProjectKind::Python | ProjectKind::C | ProjectKind::Node => {
-                let output = self.output.clone().map_or_else(configured_output, Ok)?;
-                let tool = match kind {
-                    ProjectKind::Python => python(&output),
-                    ProjectKind::C => c::compiler(&output, common)?,
-                    ProjectKind::Rust | ProjectKind::Node => node(&output)?,
-                };
-                (tool, Some(output))
+            (ProjectKind::Python | ProjectKind::C | ProjectKind::Node, named) => {
+                let output = named.clone().map_or_else(configured_output, Ok)?;
+                (kind.tool(&output, common)?, Some(output))
             }
         };
         tool.run()?;
-        if let Some(output) = output.as_deref().filter(|_| kind == ProjectKind::C) {
-            c::componentize(output)?;
+        if let Some(output) = &output {
+            kind.finish(output)?;
         }
         if let Some(output) = output.filter(|_| !common.quiet) {
             print::stdout(&format!("built `{}`\n", output.display()))?;
@@ -90,6 +84,16 @@ impl Build {
 }
 
 impl ProjectKind {
+    /// The kind of the project in the current directory.
+    ///
+    /// # Errors
+    /// The directory contains no project.
+    pub(super) fn of_current_directory() -> Result<Self, CommandError> {
+        let hint = "run this in a directory that `moongate new` created";
+        Self::of(Path::new("."))
+            .ok_or_else(|| usage("the current directory contains no plugin project", hint))
+    }
+
     /// The kind of the project in `directory`.
     fn of(directory: &Path) -> Option<Self> {
         let has = |file: &str| directory.join(file).is_file();
@@ -103,25 +107,53 @@ impl ProjectKind {
             has("package.json").then_some(Self::Node)
         }
     }
+
+    /// The tool that builds the project in the current directory, and writes the component to `output`. Cargo writes it to its
+    /// target directory instead.
+    ///
+    /// # Errors
+    /// The project's packages or a compiler aren't installed.
+    pub(super) fn tool(self, output: &Path, common: &CommonOptions) -> Result<BuildTool, CommandError> {
+        match self {
+            Self::Rust => Ok(cargo()),
+            Self::Python => Ok(python(output)),
+            Self::C => c::compiler(output, common),
+            Self::Node => node(output),
+        }
+    }
+
+    /// Makes a component of what the tool has built, if it isn't one.
+    ///
+    /// # Errors
+    /// The tool has built something else.
+    pub(super) fn finish(self, output: &Path) -> Result<(), CommandError> {
+        match self {
+            Self::C => Ok(c::componentize(output)?),
+            Self::Rust | Self::Python | Self::Node => Ok(()),
+        }
+    }
 }
 
 /// The file of the only plugin in `gateway.toml` that comes from a file.
 fn configured_output() -> Result<PathBuf, CommandError> {
     let file = Path::new(CONFIG_FILE_NAME);
-    let loaded = configuration::read(file.is_file().then_some(file));
-    let plugins = loaded.config.iter().flat_map(|config| &config.plugins);
-    let mut files = plugins.filter(|plugin| plugin.builtin.is_none() && plugin.remote.is_none());
+    let config = file.is_file().then(|| configuration::read(Some(file)).config).flatten();
+    let plugin = config.as_ref().and_then(plugin_from_file);
+    let plugin = plugin.ok_or_else(|| usage(ONE_PLUGIN_NEEDED, "pass the file to write with `--output`"))?;
     let directory = env::current_dir().unwrap_or_default();
-    match (files.next(), files.next()) {
-        (Some(plugin), None) if file.is_file() => {
-            let source = &plugin.source;
-            Ok(source.strip_prefix(&directory).map_or_else(|_| source.clone(), Path::to_path_buf))
-        }
-        _ => Err(usage(
-            "`gateway.toml` must contain exactly one plugin with a component file",
-            "pass the file to write with `--output`",
-        )),
-    }
+    let source = &plugin.source;
+    Ok(source.strip_prefix(&directory).map_or_else(|_| source.clone(), Path::to_path_buf))
+}
+
+/// The error for a configuration with another number of plugins from files.
+pub(super) const ONE_PLUGIN_NEEDED: &str =
+    "`gateway.toml` must contain exactly one plugin with a component file";
+
+/// The only plugin of a configuration that comes from a file.
+pub(super) fn plugin_from_file(config: &Config) -> Option<&Arc<PluginConfig>> {
+    let mut files =
+        config.plugins.iter().filter(|plugin| plugin.builtin.is_none() && plugin.remote.is_none());
+    files.next().filter(|_| files.next().is_none())
 }
 
 fn cargo() -> BuildTool {
@@ -168,12 +200,18 @@ fn node(output: &Path) -> Result<BuildTool, CommandError> {
 
 impl BuildTool {
     /// Runs the tool, which prints its own errors.
-    fn run(self) -> Result<(), CommandError> {
-        let Self { mut command, name, install } = self;
+    fn run(mut self) -> Result<(), CommandError> {
+        let status = self.command.status();
+        self.check(status)
+    }
+
+    /// The error if the tool couldn't be started, or failed.
+    pub(super) fn check(&self, status: io::Result<ExitStatus>) -> Result<(), CommandError> {
+        let Self { command: _, name, install } = self;
         let failed = |message: &str, hint: Option<&str>| {
             Err(CommandError::new(ExitKind::Failure).message(message, hint))
         };
-        match command.status() {
+        match status {
             Ok(status) if status.success() => Ok(()),
             Ok(status) if status.code() == Some(TOOL_MISSING) => {
                 failed("the build needs a tool that isn't installed", Some(install))
@@ -187,6 +225,7 @@ impl BuildTool {
     }
 }
 
-fn usage(message: &str, hint: &str) -> CommandError {
+/// An error in the command line or the project.
+pub(super) fn usage(message: &str, hint: &str) -> CommandError {
     CommandError::new(ExitKind::Usage).message(message, Some(hint))
 }

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Args;
+use clap::error::ErrorKind;
+use clap::{Args, Command, FromArgMatches as _};
 use moongate_config::ClientFeature;
 use moongate_model::call::{self, CallError, GrantReport};
 use moongate_model::json::Json;
@@ -34,6 +35,7 @@ mod typed_answers;
 mod local;
 mod questions;
 pub(super) mod rounds;
+mod terminal_answers;
 mod tool_help;
 
 /// The hint for an unknown tool.
@@ -57,8 +59,8 @@ Examples:
   moongate call --url unix:/run/moongate/mcp.sock time_get_current_time timezone=UTC
   moongate call notes_clear --answer sure.sure=true
 
-Without TOOL, the command lists the tools. On a terminal, it asks for required arguments that are missing. If a tool \
-asks questions, the command prints them with the options that answer them; run it again with those options.
+Without TOOL, the command lists the tools. On a terminal, it asks for required arguments that are missing, and asks the \
+tool's questions. Elsewhere, it prints the questions with the options that answer them; run it again with those options.
 
 --explain prints to stderr or, with `--format json`, as `grants` in the document, even if the call fails. For --url, set \
 the variable MOONGATE_TOKEN to the bearer token.")]
@@ -98,6 +100,9 @@ pub(super) struct Call {
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: OutputFormat,
+    /// True if the call was typed in the terminal of `dev`, where the plugin's own names are valid, too.
+    #[arg(skip)]
+    is_typed_in_dev: bool,
 }
 
 /// Parses the URL of a gateway's endpoint, or the address of its Unix socket.
@@ -120,16 +125,49 @@ pub(super) fn endpoint(text: &str) -> Result<Url, String> {
 }
 
 impl Call {
+    /// Parses a call that was typed in the terminal of `dev`: a tool and its arguments.
+    ///
+    /// # Errors
+    /// The words aren't valid, or request help.
+    pub(super) fn from_words(words: Vec<String>) -> Result<Self, clap::Error> {
+        let command = Self::augment_args(Command::new("call")).no_binary_name(true).mut_args(|argument| {
+            let is_elsewhere = ["plugin", "url"].contains(&argument.get_id().as_str());
+            argument.hide(is_elsewhere)
+        });
+        let call = Self::from_arg_matches(&command.try_get_matches_from(words)?)?;
+        if call.plugin.is_some() || call.url.is_some() {
+            let message = "the call is for the plugin that runs here; remove `--plugin` and `--url`\n";
+            return Err(clap::Error::raw(ErrorKind::ArgumentConflict, message));
+        }
+        Ok(Self { is_typed_in_dev: true, ..call })
+    }
+
+    /// Calls the tool in a gateway that this process runs, and reports the error.
+    pub(super) async fn run_in(&self, supervisor: &Supervisor, common: &CommonOptions) -> ExitKind {
+        let done = match self.typed_answers() {
+            Ok(answers) => self.run_local(supervisor, answers, common).await,
+            Err(error) => Err(error),
+        };
+        done.unwrap_or_else(|failure| failure.report(self.format == OutputFormat::Json))
+    }
+
+    /// The answers on the command line. On a terminal, a person is asked for others.
+    fn typed_answers(&self) -> Result<TypedAnswers, CommandError> {
+        let answers = TypedAnswers::read(&self.answers).map_err(|why| {
+            let hint = "to see the keys and fields, call the tool without `--answer`";
+            CommandError::new(ExitKind::Usage).message(&why, Some(hint))
+        })?;
+        let asks_person = self.format == OutputFormat::Text && prompt::can_ask();
+        Ok(if asks_person { answers.asking_person() } else { answers })
+    }
+
     /// True if the plugin is a file without grants.
     pub(super) fn is_bare(&self) -> bool {
         self.plugin.is_some()
     }
 
     pub(super) async fn run(self, common: &CommonOptions) -> CommandResult {
-        let answers = TypedAnswers::read(&self.answers).map_err(|why| {
-            let hint = "to see the keys and fields, call the tool without `--answer`";
-            CommandError::new(ExitKind::Usage).message(&why, Some(hint))
-        })?;
+        let answers = self.typed_answers()?;
         if let Some(url) = &self.url {
             return self.run_remote(url, answers, common).await;
         }
@@ -216,10 +254,15 @@ impl Call {
         })
     }
 
-    /// The tool with this name. With `--plugin`, its name in the plugin is also valid.
+    /// The tool with this name. With `--plugin` and in `dev`, its name in the plugin is also valid.
     fn entry<'a>(&self, name: &str, catalog: &'a Catalog) -> Option<&'a ToolEntry> {
         let own = || catalog.tools().iter().find(|entry| entry.tool().name.as_str() == name);
-        catalog.tool(name).or_else(|| self.plugin.as_ref().and_then(|_| own()))
+        catalog.tool(name).or_else(|| self.accepts_own_names().then(own).flatten())
+    }
+
+    /// True if the plugin's own names of tools are valid.
+    fn accepts_own_names(&self) -> bool {
+        self.plugin.is_some() || self.is_typed_in_dev
     }
 
     /// The shortest names and the descriptions of all tools.
@@ -227,7 +270,7 @@ impl Call {
         let tools = catalog.tools().iter().map(|entry| {
             let public = entry.public_name().as_str();
             let tool = entry.tool();
-            let name = if self.plugin.is_some() { tool.name.as_str() } else { public };
+            let name = if self.accepts_own_names() { tool.name.as_str() } else { public };
             (name.to_owned(), entry.description().to_owned())
         });
         tools.collect()
@@ -307,6 +350,7 @@ impl Call {
         let tls = self.tls.given().map(|(name, file)| (name, file.map(path)));
         let flags = [("--no-answers", self.no_answers), ("--explain", self.explain)];
         let mut words = vec![print::program_name(), "call".to_owned()];
+        words.retain(|_| !self.is_typed_in_dev);
         words.extend(
             options
                 .into_iter()

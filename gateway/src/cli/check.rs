@@ -215,7 +215,7 @@ fn problem_count(problems: &[Diagnostic], source: &ConfigSource, deny_warnings: 
 }
 
 /// The plugin's needs that aren't granted, and the grants that it doesn't need.
-fn grant_mismatches(
+pub(super) fn grant_mismatches(
     catalog_plugin: &CatalogPlugin,
     config: &PluginConfig,
     state: Option<&Path>,

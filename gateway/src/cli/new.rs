@@ -119,6 +119,12 @@ fn fill(text: &str, name: &ProjectName, dependency: &str, component: &str) -> St
         .replace("@sdk@", dependency)
 }
 
+/// The text of a configuration with the plugin `name`, whose component is the file `source`, and without grants.
+pub(super) fn config_text(name: &str, source: &str) -> String {
+    let (_, template) = language::GATEWAY_FILE;
+    template.replace("@name@", name).replace("@source@", &sdk::toml_string(source))
+}
+
 /// The next commands to run.
 fn next_steps(language: Language, directory: &Path, component: &str) -> String {
     let program = print::program_name();

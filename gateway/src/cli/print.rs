@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::stderr::StderrMessages;
 use crate::call_line::LineStyle;
-use crate::telemetry::above_progress_lines;
+use crate::telemetry::{LogFormat, above_progress_lines, stderr_format};
 
 /// The maximum length of text quoted within a line, in characters.
 const MAX_INLINE_CHARS: usize = 2000;
@@ -88,6 +88,15 @@ pub(super) fn note(text: &str) {
 /// stderr can't be reported.
 pub(super) fn stderr(text: &str) {
     let _ = above_progress_lines(|| io::stderr().lock().write_all(text.as_bytes()));
+}
+
+/// Prints a line whose first words are a label, in a colour of the terminal (SGR, ECMA-48) if stderr has colours.
+pub(super) fn labelled(label: &str, colour: u8, text: &str) {
+    if stderr_format() == LogFormat::Text && style() == RenderStyle::Colour {
+        stderr(&format!("\x1b[{colour}m{label}:\x1b[0m {}\n", inline(text)));
+    } else {
+        stderr_lines(&format!("{label}: {text}\n"));
+    }
 }
 
 /// External text for use within a line: control characters and line ends are escaped, and it is shortened.

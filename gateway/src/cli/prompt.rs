@@ -18,12 +18,21 @@ pub(super) fn can_ask() -> bool {
 /// The terminal can't be read.
 pub(super) fn ask_line(question: &str) -> Result<Option<String>> {
     print::stderr(&format!("{question} "));
-    let mut line = String::new();
-    if io::stdin().read_line(&mut line).context("can't read the answer")? == 0 {
+    let line = read_line()?;
+    if line.is_none() {
         print::stderr("\n");
-        return Ok(None);
     }
-    Ok(Some(line.trim_end_matches(['\n', '\r']).to_owned()))
+    Ok(line)
+}
+
+/// Reads a line of text. `None` if the person ends the input instead.
+///
+/// # Errors
+/// The terminal can't be read.
+pub(super) fn read_line() -> Result<Option<String>> {
+    let mut line = String::new();
+    let length = io::stdin().read_line(&mut line).context("can't read from the terminal")?;
+    Ok((length > 0).then(|| line.trim_end_matches(['\n', '\r']).to_owned()))
 }
 
 /// Asks a question that only `y` or `yes` answers with yes.

@@ -65,6 +65,14 @@ pub(super) struct Serve {
     passed: PassedSockets,
 }
 
+/// A gateway that serves until it is shut down.
+pub(super) struct ServingGateway {
+    pub(super) app: App,
+    pub(super) stops: ShutdownSignals,
+    service: SystemdNotifier,
+    _progress: CompileProgress,
+}
+
 /// The addresses to listen on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ListenAddresses {
@@ -108,29 +116,54 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 impl Serve {
+    /// Serves over HTTP at `http`, by default the configured address, and with an admin listener at `admin`.
+    pub(super) fn over_http(http: Option<SocketAddr>, admin: Option<SocketAddr>) -> Self {
+        let passed = PassedSockets::default();
+        Self { stdio: false, http: Some(http), listen: None, admin: admin.map(Some), trace: None, passed }
+    }
+
     /// Serves these sockets instead of listening itself.
     pub(super) fn use_sockets(&mut self, passed: PassedSockets) {
         self.passed = passed;
     }
 
-    pub(super) async fn run(mut self, common: &CommonOptions) -> Result<ExitKind> {
+    pub(super) async fn run(self, common: &CommonOptions) -> Result<ExitKind> {
         let since = SystemTime::now();
         let loaded = configuration::read(common.config.as_deref());
+        let SystemSignals { shutdown: stops, reload: hangups } =
+            SystemSignals::listen().context("can't handle signals")?;
+        let mut gateway = match self.start(loaded, since, stops).await {
+            Ok(gateway) => gateway,
+            Err(exit) => return Ok(exit),
+        };
+        gateway.app.reload_on_signal(hangups, gateway.service.reload_notifier());
+        gateway.run_until_shutdown().await;
+        Ok(ExitKind::Success)
+    }
+
+    /// Starts to serve this configuration, which was read from `since` on, and prints the banner.
+    ///
+    /// # Errors
+    /// The gateway can't serve, which was printed, or a signal ended it: the exit code.
+    pub(super) async fn start(
+        mut self,
+        loaded: LoadedConfig,
+        since: SystemTime,
+        mut stops: ShutdownSignals,
+    ) -> Result<ServingGateway, ExitKind> {
         let loaded = if self.serves_http() { loaded.require_http() } else { loaded };
         let LoadedConfig { source, config, mut problems, files, .. } = loaded;
         let Some(config) = config else {
             print::diagnostics(&problems, &source);
-            return Ok(ExitKind::Configuration);
+            return Err(ExitKind::Configuration);
         };
         let addresses = match self.addresses(&config) {
             Ok(addresses) => addresses,
             Err(problem) => {
                 problem.print();
-                return Ok(ExitKind::Usage);
+                return Err(ExitKind::Usage);
             }
         };
-        let SystemSignals { shutdown: mut stops, reload: hangups } =
-            SystemSignals::listen().context("can't handle signals")?;
         let service = SystemdNotifier::find();
         service.loading(config.plugins.len()).await;
         let ListenAddresses { http, unix_socket, admin } = addresses;
@@ -143,14 +176,14 @@ impl Serve {
             started = App::start(&config, options) => started,
             signal = stops.next() => {
                 tracing::info!(signal, "gateway stopped before it was ready");
-                return Ok(ExitKind::Success);
+                return Err(ExitKind::Success);
             }
         };
-        let mut app = match started {
+        let app = match started {
             Ok(app) => app,
-            Err(error) => return Ok(start_error(&error, problems, &source)),
+            Err(error) => return Err(start_error(&error, problems, &source)),
         };
-        let _progress = CompileProgress::show(app.supervisor().status());
+        let progress = CompileProgress::show(app.supervisor().status());
         if !app.supervisor().is_loaded() {
             tracing::info!("{}", answers_meanwhile(&app, &config));
         }
@@ -162,11 +195,11 @@ impl Serve {
                 service.stopping().await;
                 app.stop(StopReason::Requested, stops.next()).await;
                 service.finish().await;
-                return Ok(ExitKind::Success);
+                return Err(ExitKind::Success);
             }
         };
         if let Err(error) = loaded {
-            return Ok(start_error(&error, problems, &source));
+            return Err(start_error(&error, problems, &source));
         }
         // Otherwise, the stdio client has disconnected before everything was loaded.
         if app.supervisor().is_loaded() {
@@ -175,9 +208,7 @@ impl Serve {
             self.banner(&config, &app).print();
             service.ready(app.supervisor().status()).await;
         }
-        app.reload_on_signal(hangups, service.reload_notifier());
-        run_until_shutdown(app, &mut stops, service).await;
-        Ok(ExitKind::Success)
+        Ok(ServingGateway { app, stops, service, _progress: progress })
     }
 
     /// True if MCP is served over HTTP.
@@ -298,37 +329,45 @@ fn admin_scheme(config: &Config) -> &'static str {
     config.admin.as_ref().map_or("http", AdminConfig::scheme)
 }
 
-/// Waits for a signal or the end of the host, and shuts down.
-async fn run_until_shutdown(app: App, stops: &mut ShutdownSignals, service: SystemdNotifier) {
-    let reason = tokio::select! {
-        () = app.stdio_client_gone() => {
-            tracing::debug!("stdin was closed");
-            StopReason::StdioClientGone
-        }
-        signal = stops.next() => {
-            tracing::info!(signal, "shutting down (send the signal again to stop immediately)");
-            StopReason::Requested
-        }
-    };
-    service.stopping().await;
-    let hurry = async {
-        match reason {
-            StopReason::Requested => {}
-            // Hosts that closed stdin send a signal if the process doesn't exit soon, so the first one is ignored.
-            StopReason::StdioClientGone => drop(stops.next().await),
-        }
-        stops.next().await
-    };
-    match app.stop(reason, hurry).await {
-        StopOutcome::Clean => tracing::info!("stopped"),
-        StopOutcome::TimedOut(left) => {
-            tracing::warn!(requests = left.requests, unfinished = %left, "gateway stopped; unfinished calls were aborted");
-        }
-        StopOutcome::CutShort(left) => {
-            tracing::warn!(unfinished = %left, "gateway stopped immediately; running calls were aborted")
-        }
+impl ServingGateway {
+    /// Waits for a signal or the end of the host, and shuts down.
+    async fn run_until_shutdown(mut self) {
+        let reason = tokio::select! {
+            () = self.app.stdio_client_gone() => {
+                tracing::debug!("stdin was closed");
+                StopReason::StdioClientGone
+            }
+            signal = self.stops.next() => {
+                tracing::info!(signal, "shutting down (send the signal again to stop immediately)");
+                StopReason::Requested
+            }
+        };
+        self.shut_down(reason).await;
     }
-    service.finish().await;
+
+    /// Stops serving. Running calls can finish, unless another signal arrives.
+    pub(super) async fn shut_down(self, reason: StopReason) {
+        let Self { app, mut stops, service, _progress } = self;
+        service.stopping().await;
+        let hurry = async {
+            match reason {
+                StopReason::Requested => {}
+                // Hosts that closed stdin send a signal if the process doesn't exit soon, so the first one is ignored.
+                StopReason::StdioClientGone => drop(stops.next().await),
+            }
+            stops.next().await
+        };
+        match app.stop(reason, hurry).await {
+            StopOutcome::Clean => tracing::info!("stopped"),
+            StopOutcome::TimedOut(left) => {
+                tracing::warn!(requests = left.requests, unfinished = %left, "gateway stopped; unfinished calls were aborted");
+            }
+            StopOutcome::CutShort(left) => {
+                tracing::warn!(unfinished = %left, "gateway stopped immediately; running calls were aborted")
+            }
+        }
+        service.finish().await;
+    }
 }
 
 impl AddressProblem {

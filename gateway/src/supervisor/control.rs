@@ -49,6 +49,8 @@ pub enum ReloadCause {
     Signal,
     /// The admin listener.
     Admin,
+    /// `moongate dev`, after a build.
+    Build,
 }
 
 impl ReloadCause {
@@ -57,6 +59,7 @@ impl ReloadCause {
         match self {
             Self::Signal => "signal",
             Self::Admin => "admin",
+            Self::Build => "build",
         }
     }
 }

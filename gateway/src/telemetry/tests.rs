@@ -28,8 +28,8 @@ fn moongate_log_overrides_rust_log_and_flags() {
 
 #[test]
 fn every_verbosity_has_a_valid_filter() {
-    use Verbosity::{Debugging, Low, Normal, Quiet, Ungranted, Verbose};
-    for verbosity in [Quiet, Ungranted, Low, Normal, Verbose, Debugging] {
+    use Verbosity::{Author, Debugging, Low, Normal, Quiet, Ungranted, Verbose};
+    for verbosity in [Quiet, Ungranted, Low, Author, Normal, Verbose, Debugging] {
         assert!(EnvFilter::try_new(verbosity.log_filter()).is_ok(), "{verbosity:?}");
     }
 }

@@ -445,6 +445,22 @@ fn call_asks_for_missing_arguments_on_a_terminal() {
 }
 
 #[test]
+fn call_asks_the_questions_of_a_tool_on_a_terminal() {
+    let home = Home::new();
+    let words = ["call", "--plugin", "builtin:everything", "test_elicitation", "message=Who?"];
+    let (code, screen) = home.run_on_terminal(&words, "ada\nada@example.com\n");
+    assert_eq!(code, Some(0), "{screen}");
+    assert!(screen.contains("asks the user: ") && screen.contains("Who?"), "{screen}");
+    let content = r#"action=accept, content={"username":"ada","email":"ada@example.com"}"#;
+    assert!(screen.contains(content), "{screen}");
+    let (_, screen) = home.run_on_terminal(&words, "ada\n\u{4}");
+    assert!(screen.contains("action=cancel"), "{screen}");
+    let answered = [&words[..], &["--answer", "user=decline"]].concat();
+    let (_, screen) = home.run_on_terminal(&answered, "");
+    assert!(screen.contains("action=decline") && !screen.contains("username: "), "{screen}");
+}
+
+#[test]
 fn verbs_that_people_try_first_work() {
     let home = Home::new();
     home.succeed(&["init"]);

@@ -20,7 +20,7 @@ fn succeeded(output: &Output) -> String {
 }
 
 /// A new project.
-fn new_project(workspace: &Workspace, name: &str, language: &str) -> PathBuf {
+pub(super) fn new_project(workspace: &Workspace, name: &str, language: &str) -> PathBuf {
     let output = workspace.run(&["new", name, "--lang", language]);
     let project = workspace.path().join(name);
     succeeded(&output);
@@ -32,7 +32,7 @@ fn new_project(workspace: &Workspace, name: &str, language: &str) -> PathBuf {
 }
 
 /// The gateway in a project, under the name that a reader uses.
-fn moongate(workspace: &Workspace, project: &Path, words: &[&str]) -> Command {
+pub(super) fn moongate(workspace: &Workspace, project: &Path, words: &[&str]) -> Command {
     let mut command = workspace.command(words);
     command.current_dir(project).env_remove("MOONGATE_CONFIG").env_remove("VIRTUAL_ENV");
     command
@@ -92,7 +92,7 @@ fn a_new_python_project_passes_its_tests_builds_and_answers() {
 }
 
 /// Installs the packages of a project as npm does, without a network.
-fn install_packages(project: &Path) {
+pub(super) fn install_packages(project: &Path) {
     let installed = foreign_tools("plugin-text").join("node_modules");
     let packages = project.join("node_modules");
     fs::create_dir_all(&packages).unwrap();

@@ -1,37 +1,12 @@
 //! Calls as they happen: lines of `serve` on a terminal, `logs`, and `top`.
 
-use std::io::Write as _;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use moongate_tests::{
-    Http, ProcessOutput, Workspace, gateway_binary, on_terminal, send_signal, wait_for_exit,
-};
+use moongate_tests::{Http, ProcessOutput, Terminal, Workspace, gateway_binary};
 use serde_json::{Value, json};
 
 const CONFIG: &str = "[http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n\
                       [plugins.time]\nsource = \"builtin:time\"\n[plugins.fetch]\nsource = \"builtin:fetch\"\n";
-
-/// A program on a terminal.
-struct Terminal {
-    process: Child,
-    screen: ProcessOutput,
-}
-
-impl Terminal {
-    fn start(command: &Command) -> Self {
-        let mut command = on_terminal(command);
-        let mut process =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let screen = ProcessOutput::read(process.stdout.take().unwrap());
-        Self { process, screen }
-    }
-
-    /// Waits until the screen has shown `text`, and returns everything up to then.
-    #[track_caller]
-    fn wait_for(&mut self, text: &str) -> &str {
-        self.screen.wait_for(text)
-    }
-}
 
 /// `serve` on a terminal with this change to its command, after a call that succeeds and then one that is denied.
 fn serve_with_calls(change: impl Fn(&mut Command)) -> (Terminal, Workspace) {
@@ -46,16 +21,6 @@ fn serve_with_calls(change: impl Fn(&mut Command)) -> (Terminal, Workspace) {
     }
     terminal.wait_for("http://10.0.0.1 ");
     (terminal, workspace)
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        // It ends the program, too.
-        if matches!(self.process.try_wait(), Ok(None)) {
-            send_signal(self.process.id(), "TERM");
-            let _ = self.process.wait();
-        }
-    }
 }
 
 #[test]
@@ -80,7 +45,7 @@ fn lines_of_calls_respect_no_color_and_the_log_filter() {
     let (silent, _workspace) = serve_with_calls(|command| {
         command.env("MOONGATE_LOG", "info,moongate::access=off");
     });
-    assert!(!silent.screen.shown().contains("  time_get_current_time "), "{}", silent.screen.shown());
+    assert!(!silent.shown().contains("  time_get_current_time "), "{}", silent.shown());
 }
 
 #[test]
@@ -138,13 +103,12 @@ fn top_shows_the_tables_until_q_is_pressed() {
     sized.envs(top.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let mut terminal = Terminal::start(&sized);
     terminal.wait_for("time_get_current_time");
-    let mut keys = terminal.process.stdin.take().unwrap();
-    keys.write_all(b"\t").unwrap();
+    terminal.type_keys("\t");
     terminal.wait_for("Version");
-    keys.write_all(b"q").unwrap();
+    terminal.type_keys("q");
     // The screen is restored.
     terminal.wait_for("\u{1b}[?1049l");
-    assert!(wait_for_exit(&mut terminal.process).success());
+    assert!(terminal.wait_for_exit().success());
 }
 
 #[test]

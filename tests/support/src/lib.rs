@@ -41,7 +41,7 @@ pub use foreign_tools::{add_zig, build_in_c, foreign_tools, path_with};
 pub use http::fixed_address;
 pub use http::{Admin, Event, EventStream, Http, Reply};
 pub use process::{
-    ResourceUsage, cpu_time, installed, on_terminal, peak_memory, scaled_rounds, wait_for_exit,
+    ResourceUsage, Terminal, cpu_time, installed, on_terminal, peak_memory, scaled_rounds, wait_for_exit,
 };
 pub use process_output::ProcessOutput;
 pub use replace::{ReplaceMethod, ReplaceableFile};

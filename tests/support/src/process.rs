@@ -1,11 +1,12 @@
 //! Processes: on a terminal, their resource usage from `/proc`, and the number of repetitions of a test.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use crate::wait_until;
+use crate::{ProcessOutput, send_signal, wait_until};
 
 /// The command, on a pseudo-terminal and with only the variables that it sets. What is written to its stdin is typed,
 /// and its stdout is the screen.
@@ -25,6 +26,72 @@ pub fn on_terminal(command: &Command) -> Command {
     }
     script.env("TERM", "xterm");
     script
+}
+
+/// A program on a pseudo-terminal, which is ended on drop.
+#[derive(Debug)]
+pub struct Terminal {
+    process: Child,
+    keyboard: ChildStdin,
+    screen: ProcessOutput,
+}
+
+impl Terminal {
+    /// Starts the command on a terminal, with only the variables that it sets.
+    ///
+    /// # Panics
+    /// If it can't be started.
+    #[must_use]
+    pub fn start(command: &Command) -> Self {
+        let mut command = on_terminal(command);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut process = command.spawn().expect("the program starts");
+        let keyboard = process.stdin.take().expect("stdin is piped");
+        let screen = ProcessOutput::read(process.stdout.take().expect("stdout is piped"));
+        Self { process, keyboard, screen }
+    }
+
+    /// Waits until the screen has shown `text`, and returns everything up to then.
+    ///
+    /// # Panics
+    /// If the program ends before, or the text doesn't appear in time.
+    #[track_caller]
+    pub fn wait_for(&mut self, text: &str) -> &str {
+        self.screen.wait_for(text)
+    }
+
+    /// Everything that [`Self::wait_for`] has read.
+    #[must_use]
+    pub fn shown(&self) -> &str {
+        self.screen.shown()
+    }
+
+    /// Types keys.
+    ///
+    /// # Panics
+    /// If the program has ended.
+    pub fn type_keys(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).expect("the program reads");
+    }
+
+    /// Waits for the program to exit by itself.
+    ///
+    /// # Panics
+    /// If it doesn't exit in time.
+    #[track_caller]
+    pub fn wait_for_exit(&mut self) -> ExitStatus {
+        wait_for_exit(&mut self.process)
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // It ends the program, too.
+        if matches!(self.process.try_wait(), Ok(None)) {
+            send_signal(self.process.id(), "TERM");
+            let _ = self.process.wait();
+        }
+    }
 }
 
 /// Waits for a process to exit.

@@ -122,7 +122,7 @@ impl Question {
     }
 
     /// The messages to the model.
-    fn messages(&self) -> Vec<String> {
+    pub(super) fn messages(&self) -> Vec<String> {
         let params = &self.request["params"];
         let system =
             params["systemPrompt"].as_str().map(|text| format!("    system: {}", print::inline(text)));

@@ -8,6 +8,7 @@ use moongate_protocol::mcp::UNUSABLE_ANSWERS_KEY;
 use serde_json::{Map, Value, json};
 
 use super::questions::{Question, answer_option};
+use super::terminal_answers;
 use super::typed_answers::{SentAnswer, TypedAnswers};
 use crate::cli::error::CommandError;
 use crate::cli::{ExitKind, print};
@@ -94,7 +95,20 @@ fn answer_questions(
     for question in Question::all(result) {
         let key = print::inline(&question.key);
         let before = answers.answered(&question.key);
-        match answers.to(&question) {
+        let unusable = result["_meta"][UNUSABLE_ANSWERS_KEY][&question.key].as_str();
+        let mut answer = answers.to(&question);
+        if matches!(answer, Ok(None)) && answers.asks_person() {
+            let reason = unusable.map(|why| format!("invalid answer to `{key}`: {why}"));
+            match terminal_answers::ask(answers, &question, reason.as_deref()) {
+                Ok(Some(typed)) => {
+                    given.insert(question.key, typed.response);
+                    continue;
+                }
+                Ok(None) => {}
+                Err(error) => answer = Err(format!("{error:#}")),
+            }
+        }
+        match answer {
             Ok(Some(answer)) => {
                 notes.push(sent_note(&question, &answer));
                 given.insert(question.key, answer.response);
@@ -103,7 +117,7 @@ fn answer_questions(
             Ok(None) => {}
             Err(why) => open.errors.push(why),
         }
-        match result["_meta"][UNUSABLE_ANSWERS_KEY][&question.key].as_str() {
+        match unusable {
             Some(why) => open.errors.push(format!("invalid answer to `{key}`: {}", print::inline(why))),
             None if before => {
                 open.errors.push(format!("the tool asks `{key}` again, and there is only one answer for it"))

@@ -18,10 +18,12 @@ use super::questions::{OPENED_ANSWER, Question, QuestionKind};
 use crate::cli::print;
 use crate::cli::schema_fields::{SchemaField, parse_typed};
 
-/// All answers on the command line, each for one question.
+/// All answers on the command line, each for one question, and those that a person gave on the terminal.
 #[derive(Debug, Default)]
 pub(super) struct TypedAnswers {
     given: Vec<TypedAnswer>,
+    /// True if other questions are asked on the terminal.
+    asks_person: bool,
     /// The keys that were already used.
     answered: BTreeSet<String>,
 }
@@ -63,7 +65,22 @@ impl TypedAnswers {
             ));
         }
         let given = texts.iter().map(|text| TypedAnswer { text: text.clone(), used: false }).collect();
-        Ok(Self { given, answered: BTreeSet::new() })
+        Ok(Self { given, asks_person: false, answered: BTreeSet::new() })
+    }
+
+    /// The same answers; a person on the terminal is asked for others.
+    pub(super) fn asking_person(self) -> Self {
+        Self { asks_person: true, ..self }
+    }
+
+    /// True if a person on the terminal can be asked.
+    pub(super) fn asks_person(&self) -> bool {
+        self.asks_person
+    }
+
+    /// Adds answers for one question, which are valid like options.
+    pub(super) fn add(&mut self, texts: Vec<String>) {
+        self.given.extend(texts.into_iter().map(|text| TypedAnswer { text, used: false }));
     }
 
     /// The answer to a question; `None` if there is none.

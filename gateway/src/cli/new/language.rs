@@ -28,7 +28,8 @@ pub(super) enum Language {
 /// The name of a file in the project, and its template.
 pub(super) type TemplateFile = (&'static str, &'static str);
 
-const GATEWAY_FILE: TemplateFile = ("gateway.toml", include_str!("template/rust/gateway.toml.in"));
+/// The configuration of a project.
+pub(super) const GATEWAY_FILE: TemplateFile = ("gateway.toml", include_str!("template/rust/gateway.toml.in"));
 
 const RUST_FILES: [TemplateFile; 7] = [
     ("Cargo.toml", include_str!("template/rust/Cargo.toml.in")),

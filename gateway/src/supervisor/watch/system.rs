@@ -1,4 +1,5 @@
-//! The system calls for watching, as a trait, so that tests can make them fail. The only module that uses `notify`.
+//! The system calls for watching, as a trait, so that tests can make them fail. The only module of the supervisor that uses
+//! `notify`.
 
 use std::any::Any;
 use std::fmt;

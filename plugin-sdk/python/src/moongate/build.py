@@ -12,6 +12,7 @@ import importlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -59,6 +60,8 @@ def main() -> int:
         "-p", "--path", type=Path, action="append", default=[], help="another directory with modules; can be repeated"
     )
     options = parser.parse_args()
+    # `moongate dev` terminates running builds. An exit removes the temporary directory.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     tool = shutil.which("componentize-py", path=sysconfig.get_path("scripts")) or shutil.which("componentize-py")
     if tool is None:
         print("error: componentize-py isn't installed; run `pip install componentize-py==0.25.1`", file=sys.stderr)
