@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 
 use crate::schema_validator::SchemaValidator;
 use crate::{
-    WAIT_TIMEOUT, Workspace, initialize_params, request, send_signal, stateless_request, wait_for_exit,
+    WAIT_TIMEOUT, Workspace, initialize_params, pause_between_polls, request, send_signal, stateless_request,
+    wait_for_exit,
 };
 
 mod admin;
