@@ -10,7 +10,9 @@ use std::time::Duration;
 use moongate_sdk::prelude::*;
 use moongate_sdk::{Annotations, ResourceInfo, Role};
 use schemars::JsonSchema;
+use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::assets::PIXEL;
 
@@ -117,9 +119,19 @@ struct CityWeather {
 #[derive(Deserialize, JsonSchema)]
 struct Sum {
     /// The first number.
+    #[serde(deserialize_with = "exact")]
+    #[schemars(with = "f64")]
     a: f64,
     /// The second number.
+    #[serde(deserialize_with = "exact")]
+    #[schemars(with = "f64")]
     b: f64,
+}
+
+/// Reads a number from its text, because `serde_json` can differ in the last bit.
+fn exact<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let text = Box::<RawValue>::deserialize(deserializer)?;
+    text.get().parse().map_err(D::Error::custom)
 }
 
 /// The arguments of `trigger-long-running-operation`.
