@@ -83,6 +83,8 @@ try {
 async function load() {
     const built = await esbuild.build({
         ...common, platform: "node", entryPoints: [source],
+        // Packages in CommonJS require Node's modules.
+        banner: { js: 'import { createRequire as nodeRequire } from "node:module"; globalThis.require = nodeRequire(import.meta.url);' },
         plugins: [
             {
                 name: "moongate",

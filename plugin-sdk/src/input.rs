@@ -1,48 +1,7 @@
 //! Questions to the client: to its user, its model, or the program itself.
 //!
-//! [`Context::ask`] returns the answer if it is available, and otherwise ends the call through `?`. The gateway then
-//! asks the client and, when it has the answer, makes the call again **from the start**; this time `ask` returns the
-//! answer. No call waits meanwhile, so people can take their time.
+//! [`guide::questions`](crate::guide::questions) explains how a call asks, with examples.
 //!
-//! ```
-//! use moongate_sdk::prelude::*;
-//! use schemars::JsonSchema;
-//! use serde::Deserialize;
-//!
-//! /// The name to greet.
-//! #[derive(Deserialize, JsonSchema)]
-//! struct Name {
-//!     /// Your name.
-//!     name: String,
-//! }
-//!
-//! #[derive(Default)]
-//! struct Greeter;
-//!
-//! /// Greets people.
-//! #[plugin]
-//! impl Greeter {
-//!     /// Ask for a name and greet.
-//!     #[tool]
-//!     fn greet(&self, ctx: &Context) -> Result<String, ToolError> {
-//!         let Name { name } = ctx.ask("name", Form::new("What is your name?"))?;
-//!         Ok(format!("Hello, {name}!"))
-//!     }
-//! }
-//!
-//! # use moongate_sdk::testing::{self, Client};
-//! # use serde_json::json;
-//! let client = Client::<Greeter>::new().answer("name", testing::accepted(json!({ "name": "Ada" })));
-//! assert_eq!(client.call("greet", json!({})).unwrap().all_text(), "Hello, Ada!");
-//! ```
-//!
-//! The operator must grant it with `allow.client` in `gateway.toml`, and the client must support it; check that with
-//! [`Context::capability`]. Otherwise the call ends with an error that explains it.
-//!
-//! The type of the answer must be known, as from the pattern above. You can also give a variable a type, as in
-//! `let name: Name = ctx.ask(…)?`, or the form, as in `Form::<Name>::new(…)`.
-//!
-//! # Kinds of questions
 //! | question | answered by | answer |
 //! |---|---|---|
 //! | [`Form`] | the user | a struct of your own |
@@ -50,36 +9,7 @@
 //! | [`Sampling`] | the client's model | [`Sampled`] |
 //! | [`Roots`] | the client program | its workspace directories, [`Root`] |
 //!
-//! A user can decline or dismiss a question, which ends the call with an error. If your plugin can continue without
-//! the answer, use [`Form::may_decline`] or [`Url::may_decline`] and check the [`Decision`].
-//!
-//! # Several questions
-//! [`Context::ask_all`] takes a tuple of questions and sends them together. An entry can be an `Option`; `None` isn't
-//! asked.
-//!
-//! ```
-//! # use moongate_sdk::prelude::*;
-//! # #[derive(serde::Deserialize, schemars::JsonSchema)]
-//! # struct Name { name: String }
-//! # fn plan(ctx: &Context) -> Result<String, ToolError> {
-//! let (name, poem, directories) = ctx.ask_all((
-//!     ("name", Form::<Name>::new("What is your name?")),
-//!     ("poem", Sampling::new(200).user("Write two lines on the moon.")),
-//!     ctx.capability("roots").then_some(("directories", Roots)),
-//! ))?;
-//! let directories = directories.unwrap_or_default().len();
-//! # Ok(format!("{}{}{directories}", name.name, poem.text()))
-//! # }
-//! ```
-//!
-//! # Restarted calls
-//! Everything before a question runs again in each round. So ask first and act afterwards. If that isn't possible,
-//! put the action into [`Context::once`], whose result is kept for later rounds. A gateway asks up to 8 times in one
-//! call. Native tests ([`testing`](crate::testing)) run each round as a gateway does, and fail a call that wrote
-//! something before it asked.
-//!
-//! A key identifies a question within one call, so use a different key for each question. If a key is asked again,
-//! the newest answer counts.
+//! With [`Form::may_decline`] and [`Url::may_decline`], the answer is a [`Decision`].
 //!
 //! # Errors and questions
 //! The question travels as a [`ToolError`], which isn't a [`std::error::Error`], so that no other error can swallow

@@ -1,42 +1,7 @@
-//! Values that a plugin stores between calls.
+//! Values that a plugin stores between calls. [`guide::state`](crate::guide::state) has an example.
 //!
-//! ```
-//! use moongate_sdk::prelude::*;
-//!
-//! #[derive(Default)]
-//! struct Counter;
-//!
-//! /// Counts calls.
-//! #[plugin]
-//! impl Counter {
-//!     /// Count a call, and report the previous caller.
-//!     #[tool]
-//!     fn count(&self, name: &str) -> Result<String, ToolError> {
-//!         let count = kv::increment("count", 1)?;
-//!         let before: Option<String> = kv::get("name")?;
-//!         kv::set("name", name)?;
-//!         Ok(format!("{count}, before by {}", before.unwrap_or_default()))
-//!     }
-//! }
-//!
-//! # use moongate_sdk::testing::Client;
-//! # use serde_json::json;
-//! let client = Client::<Counter>::new().kept("count", 41).kept("name", "Ada");
-//! let result = client.call("count", json!({ "name": "Bob" })).unwrap();
-//! assert_eq!(result.all_text(), "42, before by Ada");
-//! assert_eq!(client.kv::<String>("name").as_deref(), Some("Bob"));
-//! ```
-//!
-//! The operator grants it with `state = true` in `[plugins.<name>.allow]` in `gateway.toml`, and limits its size. If
-//! `state` in `[gateway]` names a directory, stored values survive a restart, and all gateways that use this
-//! directory share them. Otherwise they are lost when the gateway stops (`moongate call` is a gateway of its own).
-//! All calls to the plugin share the keys, whichever caller they serve. To separate callers, include
-//! [`Context::principal`](crate::Context::principal) in the key.
-//!
-//! Calls run concurrently, even in several processes. Another call can write between your [`get`] and [`set`]. To
-//! avoid lost updates, use [`increment`], [`update`] or [`try_update`].
-//!
-//! Values are stored as JSON. The functions whose names end in `_bytes` store them as they are.
+//! Values are stored as JSON. The functions whose names end in `_bytes` store them as they are. To avoid lost updates
+//! if other calls write between your [`get`] and [`set`], use [`increment`], [`update`] or [`try_update`].
 
 use std::fmt;
 

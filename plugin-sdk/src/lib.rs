@@ -41,7 +41,7 @@
 //!
 //! # Guide
 //! [`guide`] has a page for each task: tools, arguments, results, errors, resources, prompts, completion, questions,
-//! progress and logs, requests, state, settings, files, testing and publishing.
+//! progress and logs, HTTP requests, state, settings, files, testing and publishing.
 //!
 //! # Generated code
 //! The macro generates an implementation of [`Plugin`] and one line of [`export!`]. You can also write both by hand:

@@ -1,28 +1,6 @@
 //! A test client that calls a plugin in native tests, without Wasm or a gateway.
 //!
-//! ```
-//! # use moongate_sdk::prelude::*;
-//! # /// A plugin.
-//! # #[derive(Default)]
-//! # struct Weather;
-//! # #[plugin]
-//! # impl Weather {
-//! #     /// The forecast.
-//! #     #[tool]
-//! #     fn forecast(&self, city: String) -> Result<String, ToolError> {
-//! #         log::info("asked");
-//! #         let unit = config::get("unit")?.unwrap_or_default();
-//! #         Ok(format!("20 {unit} in {city}"))
-//! #     }
-//! # }
-//! use moongate_sdk::testing::Client;
-//! use serde_json::json;
-//!
-//! let client = Client::<Weather>::new().config("unit", "°C");
-//! let result = client.call("forecast", json!({ "city": "Oslo" })).unwrap();
-//! assert_eq!(result.all_text(), "20 °C in Oslo");
-//! assert_eq!(client.logs()[0].data, "asked");
-//! ```
+//! [`guide::testing`](crate::guide::testing) has an example.
 //!
 //! # Calls that ask questions
 //! A call that asks the client ([`input`](crate::input)) is made again from the start in each round, as a gateway

@@ -1,5 +1,5 @@
 //! Plugins and test guests in languages other than Rust, tested and built with their languages' tools from committed
-//! lockfiles.
+//! lockfiles. The libraries that they contain are installed as packages, as authors install them.
 //!
 //! A component is rebuilt only if one of its inputs changed; it is stored in cargo's target directory with a fingerprint
 //! of its inputs. The commands are those of each plugin's README.
@@ -15,6 +15,8 @@ use crate::install::{self, MissingTool};
 use crate::project::Project;
 use crate::report::{self, Tally};
 use crate::run::ProcessRun;
+
+mod library; // packages of the libraries
 
 /// All plugins and guests.
 const SOURCES: [ForeignSource; 5] = [
@@ -123,6 +125,8 @@ struct ForeignPlugin {
     source: PathBuf,
     /// The directory that contains `node_modules`, or the environment's Python.
     tools: PathBuf,
+    /// The library's sources, for its own tests. Plugins use the package that is installed with the tools.
+    library: Option<PathBuf>,
     /// The directory of the built component.
     output: PathBuf,
 }
@@ -148,8 +152,8 @@ pub(crate) fn build(project: &Project) -> Result<()> {
 pub(crate) fn check(project: &Project) -> Result<Tally> {
     let mut total = Tally::default();
     for source in LIBRARIES {
-        total.add(match ForeignPlugin::install(project, source)? {
-            Ok(library) => library.test(project)?,
+        total.add(match ForeignPlugin::install_tools(project, source)? {
+            Ok(library) => library.test()?,
             Err(missing) => install::skip_loudly(source.name, &missing),
         });
     }
@@ -157,7 +161,7 @@ pub(crate) fn check(project: &Project) -> Result<Tally> {
         total.add(match ForeignPlugin::install(project, source)? {
             Ok(plugin) => {
                 plugin.build(project)?;
-                if plugin.source.join("tests").is_dir() { plugin.test(project)? } else { Tally::default() }
+                if plugin.source.join("tests").is_dir() { plugin.test()? } else { Tally::default() }
             }
             Err(missing) => install::skip_loudly(&format!("plugin {}", source.name), &missing),
         });
@@ -189,8 +193,13 @@ fn output_directory(project: &Project, name: &str) -> PathBuf {
 /// A hash of a component's inputs except the tools: its sources, its lockfile with the tools' versions, the helper library,
 /// and the WIT contract.
 fn sources_hash(project: &Project, source: ForeignSource) -> Result<String> {
+    files_hash(project, &[source.directory, "wit", source.language.library()])
+}
+
+/// A hash of the files in some directories of the checkout.
+fn files_hash(project: &Project, directories: &[&str]) -> Result<String> {
     let mut files = Vec::new();
-    for directory in [source.directory, "wit", source.language.library()] {
+    for directory in directories {
         collect_files(&project.root().join(directory), &mut files)?;
     }
     files.sort();
@@ -216,8 +225,21 @@ impl Language {
 }
 
 impl ForeignPlugin {
-    /// Installs the tools of a plugin.
+    /// Installs the tools of a plugin, and its library as a package.
     fn install(project: &Project, source: ForeignSource) -> Result<Result<Self, MissingTool>> {
+        let installed = match Self::install_tools(project, source)? {
+            Ok(plugin) => plugin,
+            Err(missing) => return Ok(Err(missing)),
+        };
+        let tools = match source.language {
+            Language::JavaScript => library::npm_package(project, source.tools)?,
+            Language::Python => library::wheel(project, &installed.tools)?,
+        };
+        Ok(tools.map(|tools| Self { tools, library: None, ..installed }))
+    }
+
+    /// Installs only the tools.
+    fn install_tools(project: &Project, source: ForeignSource) -> Result<Result<Self, MissingTool>> {
         let origin = source;
         let ForeignSource { name, language, directory, tools: lockfile } = source;
         let label = lockfile.replace("plugins/", "plugin-").replace("plugin-sdk/", "");
@@ -229,7 +251,8 @@ impl ForeignPlugin {
         };
         let source = project.root().join(directory);
         let output = output_directory(project, name);
-        Ok(tools.map(|tools| Self { language, name, origin, source, tools, output }))
+        let library = Some(project.root().join(language.library()));
+        Ok(tools.map(|tools| Self { language, name, origin, source, tools, library, output }))
     }
 
     /// Builds the component if an input changed, and copies it to its place.
@@ -239,7 +262,7 @@ impl ForeignPlugin {
         let fingerprint = self.fingerprint(project)?;
         let is_same = fs::read_to_string(&file).is_ok_and(|old| old == fingerprint);
         if !(is_same && built.is_file()) {
-            self.compile(project, &built)?;
+            self.compile(&built)?;
         }
         fs::write(&file, fingerprint).with_context(|| format!("can't write `{}`", file.display()))?;
         let dist = project.dist();
@@ -251,7 +274,7 @@ impl ForeignPlugin {
     }
 
     /// Compiles the component.
-    fn compile(&self, project: &Project, built: &Path) -> Result<()> {
+    fn compile(&self, built: &Path) -> Result<()> {
         if self.output.exists() {
             fs::remove_dir_all(&self.output)
                 .with_context(|| format!("can't remove `{}`", self.output.display()))?;
@@ -262,8 +285,8 @@ impl ForeignPlugin {
             Language::JavaScript => {
                 // A guest can use the contract alone, with a script of its own.
                 let own = self.source.join("build.mjs");
-                let library = project.root().join(JAVASCRIPT_LIBRARY).join("build.mjs");
-                let run = ProcessRun::new("node").arg(if own.is_file() { own } else { library });
+                let package = self.tools.join("node_modules/.bin/moongate-build");
+                let run = ProcessRun::new("node").arg(if own.is_file() { own } else { package });
                 run.arg(built)
                     .arg(self.source.join("src/plugin.js"))
                     .current_dir(&self.tools)
@@ -273,7 +296,6 @@ impl ForeignPlugin {
             Language::Python => ProcessRun::new(&self.tools)
                 .args(["-m", "moongate.build", "-o"])
                 .arg(built)
-                .env("PYTHONPATH", project.root().join(PYTHON_LIBRARY).join("src"))
                 .env("PYTHONDONTWRITEBYTECODE", "1")
                 .current_dir(&self.source)
                 .stdout_to_stderr()
@@ -283,16 +305,17 @@ impl ForeignPlugin {
     }
 
     /// Runs the plugin's own tests, which need no component.
-    fn test(&self, project: &Project) -> Result<Tally> {
+    fn test(&self) -> Result<Tally> {
         let run = match self.language {
             Language::JavaScript => {
-                let register = project.root().join(JAVASCRIPT_LIBRARY).join("src/register.js");
+                let package = self.tools.join("node_modules/moongate");
+                let register = self.library.as_ref().unwrap_or(&package).join("src/register.js");
                 let run = ProcessRun::new("node").arg("--import").arg(register);
                 run.args(["--test", "--test-reporter=tap"])
             }
             Language::Python => {
-                let library = project.root().join(PYTHON_LIBRARY).join("src");
-                let path = std::env::join_paths([self.source.join("src"), library])
+                let library = self.library.iter().map(|library| library.join("src"));
+                let path = std::env::join_paths(library.chain([self.source.join("src")]))
                     .context("a path contains `:`, which PYTHONPATH can't contain")?;
                 let run = ProcessRun::new(&self.tools).args(["-m", "unittest", "discover", "-s", "tests"]);
                 run.env("PYTHONPATH", path).env("PYTHONDONTWRITEBYTECODE", "1")

@@ -212,7 +212,7 @@ fn install_dir(project: &Project, name: &str, lock: &Path, version: &str) -> Res
 }
 
 /// Runs `install` for a directory that isn't complete yet, from an empty one.
-fn install_once(directory: &Path, install: impl FnOnce() -> Result<()>) -> Result<()> {
+pub(crate) fn install_once(directory: &Path, install: impl FnOnce() -> Result<()>) -> Result<()> {
     if !directory.join(STAMP_FILE).is_file() {
         report::note(&format!("installing into {}", directory.display()));
         remove_unused(directory);

@@ -1,10 +1,11 @@
-"""The blocks of docs/guide/python.md and README.md."""
+"""The blocks of the pages in docs/guide, and of README.md."""
 
 import re
 import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+GUIDE = ROOT / "../../docs/guide"
 
 
 class Guide(unittest.TestCase):
@@ -15,9 +16,13 @@ class Guide(unittest.TestCase):
             exec(compile(block, file.name, "exec", dont_inherit=True), module)
         return len(blocks)
 
-    @unittest.skipUnless((ROOT / "../../docs").is_dir(), "the package stands alone")
+    @unittest.skipUnless(GUIDE.is_dir(), "the package stands alone")
     def test_blocks_of_the_guide(self) -> None:
-        self.assertGreater(self.run_blocks(ROOT / "../../docs/guide/python.md"), 8)
+        blocks = 0
+        for page in sorted(GUIDE.glob("*.md")):
+            with self.subTest(page.name):
+                blocks += self.run_blocks(page)
+        self.assertGreater(blocks, 12)
 
     def test_block_of_the_readme(self) -> None:
         first, second = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)

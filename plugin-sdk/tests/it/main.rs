@@ -7,6 +7,7 @@ mod compression; // compressed bodies
 mod contents; // blocks of content
 mod contract; // the two copies of the WIT
 mod ends; // errors, panics and invalid results
+mod guide; // the guide's pages and their copies
 mod hello; // the smallest plugin
 mod kept; // stored values
 mod mcp; // the contract against MCP

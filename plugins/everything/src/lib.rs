@@ -1,8 +1,9 @@
-//! The plugin `everything`: all features of MCP, for the official conformance suite.
+//! The plugin `everything`: all features of MCP, for the official conformance suite, and the items of the official server
+//! `everything`.
 //!
-//! Names, texts and schemas are defined by the suite and must not change; it finds items by name, so the plugin runs
+//! Names, texts and schemas are defined by the suite and the server, and must not change; it finds items by name, so the plugin runs
 //! with `prefix = ""`. `test_simple_text` is the first tool because the suite calls the first one without arguments.
-//! Items that appear and disappear are last, so that the order of the others stays the same.
+//! Items of this block that appear and disappear are last in their lists. The tools of the official server follow.
 #![forbid(unsafe_code)]
 
 use std::thread;
@@ -15,11 +16,14 @@ mod asking; // questions to the client
 mod assets; // an image, a sound, a schema
 mod changing; // lists and resources that change
 mod forms; // forms
+mod official; // the tools of the official server
 
 use asking::{confirmation, decided};
 use assets::{PIXEL, SCHEMA, SILENCE};
 use changing::ChangingPart;
 use forms::{Choices, Confirmation, Defaults, Name, Topic, User};
+use official::resources::{self, ResourceKind};
+use official::{OfficialTools, archive};
 
 /// The time between two notifications of a call.
 const NOTIFICATION_INTERVAL: Duration = Duration::from_millis(50);
@@ -27,12 +31,20 @@ const NOTIFICATION_INTERVAL: Duration = Duration::from_millis(50);
 /// The duration of the call during which a client loses its connection and reconnects.
 const RECONNECTION_TIME: Duration = Duration::from_secs(1);
 
+/// Departments and their members, for suggestions.
+const TEAMS: [(&str, &[&str]); 4] = [
+    ("Engineering", &["Alice", "Bob", "Charlie"]),
+    ("Sales", &["David", "Eve", "Frank"]),
+    ("Marketing", &["Grace", "Henry", "Iris"]),
+    ("Support", &["John", "Kim", "Lee"]),
+];
+
 /// The plugin.
 #[derive(Debug, Default)]
 pub struct Everything;
 
 /// One of each thing that MCP knows, for testing clients and gateways.
-#[plugin(name = "everything", title = "Everything")]
+#[plugin(name = "everything", title = "Everything", parts = [OfficialTools])]
 impl Everything {
     // --- tools: results ---
 
@@ -327,6 +339,48 @@ impl Everything {
         data.to_string()
     }
 
+    /// A text that is made from `resourceId`, which must be a positive integer.
+    #[resource(
+        uri = "demo://resource/dynamic/text/{resourceId}",
+        name = "Dynamic Text Resource",
+        mime_type = "text/plain"
+    )]
+    #[allow(non_snake_case, reason = "the variable of the template")]
+    fn dynamic_text(&self, uri: &str, resourceId: &str) -> Result<ResourceContents, ToolError> {
+        resources::read(ResourceKind::Text, uri, resourceId)
+    }
+
+    /// Bytes that are made from `resourceId`, which must be a positive integer.
+    #[resource(
+        uri = "demo://resource/dynamic/blob/{resourceId}",
+        name = "Dynamic Blob Resource",
+        mime_type = "application/octet-stream"
+    )]
+    #[allow(non_snake_case, reason = "the variable of the template")]
+    fn dynamic_blob(&self, uri: &str, resourceId: &str) -> Result<ResourceContents, ToolError> {
+        resources::read(ResourceKind::Blob, uri, resourceId)
+    }
+
+    /// A file that `gzip-file-as-resource` compressed.
+    #[resource(
+        uri = "demo://resource/session/{+name}",
+        name = "Compressed file",
+        mime_type = "application/gzip"
+    )]
+    fn compressed_file(&self, name: &str) -> Result<ResourceContents, ToolError> {
+        archive::contents(name)
+    }
+
+    #[complete(resource = "demo://resource/dynamic/text/{resourceId}", argument = "resourceId")]
+    fn text_numbers(&self, typed: &str) -> Vec<String> {
+        resources::numbers(typed)
+    }
+
+    #[complete(resource = "demo://resource/dynamic/blob/{resourceId}", argument = "resourceId")]
+    fn blob_numbers(&self, typed: &str) -> Vec<String> {
+        resources::numbers(typed)
+    }
+
     // --- prompts ---
 
     /// A prompt without arguments.
@@ -374,6 +428,58 @@ impl Everything {
         Ok(format!("Use this context: {context}"))
     }
 
+    // --- prompts of the official server ---
+
+    /// A prompt with no arguments.
+    #[prompt(name = "simple-prompt", title = "Simple Prompt")]
+    fn simple_prompt(&self) -> &'static str {
+        "This is a simple prompt without arguments."
+    }
+
+    /// A prompt with a required and an optional argument.
+    #[prompt(name = "args-prompt", title = "Arguments Prompt")]
+    fn args_prompt(
+        &self,
+        /// The name of the city.
+        city: &str,
+        /// The name of the state.
+        state: Option<String>,
+    ) -> String {
+        let state = state.filter(|state| !state.is_empty()).map(|state| format!(", {state}"));
+        format!("What's weather in {city}{}?", state.unwrap_or_default())
+    }
+
+    /// A prompt whose first argument decides the suggestions for the second.
+    #[prompt(name = "completable-prompt", title = "Team Management")]
+    fn completable_prompt(
+        &self,
+        /// The department.
+        department: &str,
+        /// The member of the department.
+        name: &str,
+    ) -> String {
+        format!("Please promote {name} to the head of the {department} team.")
+    }
+
+    /// A prompt with an embedded resource.
+    #[prompt(name = "resource-prompt", title = "Resource Prompt")]
+    fn resource_prompt(&self, args: &ResourcePrompt) -> Result<Vec<PromptMessage>, ToolError> {
+        let ResourcePrompt { resource_type, resource_id } = args;
+        let kind = ResourceKind::ALL.into_iter().find(|kind| kind.name() == resource_type);
+        let kind = kind.ok_or_else(|| {
+            ToolError::invalid_params(format!("Invalid resourceType: {resource_type}. Must be Text or Blob."))
+        })?;
+        let id = resources::parsed_number(resource_id).ok_or_else(|| {
+            let problem = "Must be a finite positive integer.";
+            ToolError::invalid_params(format!("Invalid resourceId: {resource_id}. {problem}"))
+        })?;
+        let introduction = format!(
+            "This prompt includes the {resource_type} resource with id: {id}. Please analyze the following resource:"
+        );
+        let resource = kind.contents(&kind.uri(id), id);
+        Ok(vec![PromptMessage::user(introduction), PromptMessage::user(resource)])
+    }
+
     /// Is listed after every second change to the list of prompts.
     #[prompt(when = Self::prompt_is_there)]
     fn test_changing_prompt(&self) -> &'static str {
@@ -383,6 +489,30 @@ impl Everything {
     #[complete(prompt = "test_prompt_with_arguments", argument = "arg1")]
     fn first_arguments(&self, typed: &str) -> Vec<&'static str> {
         ["test", "testing", "tested"].into_iter().filter(|word| word.starts_with(typed)).collect()
+    }
+
+    #[complete(prompt = "completable-prompt", argument = "department")]
+    fn departments(&self, typed: &str) -> Vec<&'static str> {
+        TEAMS.iter().map(|(department, _)| *department).filter(|name| name.starts_with(typed)).collect()
+    }
+
+    #[complete(prompt = "completable-prompt", argument = "name")]
+    fn members(&self, typed: &str, others: &[(String, String)]) -> Vec<&'static str> {
+        let department =
+            others.iter().find(|(name, _)| name == "department").map(|(_, value)| value.as_str());
+        let team = TEAMS.iter().find(|(name, _)| Some(*name) == department);
+        let members = team.into_iter().flat_map(|(_, members)| *members);
+        members.copied().filter(|name| name.starts_with(typed)).collect()
+    }
+
+    #[complete(prompt = "resource-prompt", argument = "resourceType")]
+    fn resource_types(&self, typed: &str) -> Vec<&'static str> {
+        resources::kinds(typed)
+    }
+
+    #[complete(prompt = "resource-prompt", argument = "resourceId")]
+    fn resource_numbers(&self, typed: &str) -> Vec<String> {
+        resources::numbers(typed)
     }
 
     // --- items that appear and disappear ---
@@ -406,6 +536,16 @@ impl Everything {
 struct Embedded {
     /// The URI of the resource.
     resource_uri: String,
+}
+
+/// The arguments of `resource-prompt`.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ResourcePrompt {
+    /// The type of the resource.
+    resource_type: String,
+    /// The number of the resource.
+    resource_id: String,
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use moongate_sdk::{
 };
 use serde_json::{Value, json};
 
+use super::official::js_number;
 use super::{Everything, PIXEL, SCHEMA, SILENCE};
 
 fn client() -> Client<Everything> {
@@ -307,13 +308,14 @@ fn sends_state_with_questions() {
 }
 
 #[test]
-fn lists_changing_items_last() {
+fn changing_items_keep_the_order_of_the_others() {
     let client = client();
     let names = || client.tools().into_iter().map(|tool| tool.name).collect::<Vec<_>>();
     let before = names();
     client.call("test_trigger_tool_change", json!({})).unwrap();
-    let after = names();
-    assert_eq!(after.split_last().unwrap(), (&"test_changing_tool".to_owned(), &before[..]));
+    let mut after = names();
+    after.remove(after.iter().position(|name| name == "test_changing_tool").unwrap());
+    assert_eq!(after, before);
     client.call("test_trigger_tool_change", json!({})).unwrap();
     assert_eq!(names(), before);
     client.call("test_trigger_prompt_change", json!({})).unwrap();
@@ -325,4 +327,38 @@ fn lists_changing_items_last() {
     assert_eq!(watched.body, ResourceBody::Text("Watched resource content, changed 1 times".to_owned()));
     let watched = Change::Resource("test://watched-resource".to_owned());
     assert_eq!(client.changes(), [Change::Tools, Change::Tools, Change::Prompts, Change::Resources, watched]);
+}
+
+#[test]
+fn writes_numbers_like_javascript() {
+    for (number, text) in [
+        (-0.0, "0"),
+        (1.0, "1"),
+        (0.1 + 0.2, "0.30000000000000004"),
+        (1e20, "100000000000000000000"),
+        (1e21, "1e+21"),
+        (-1.5e300, "-1.5e+300"),
+        (1e-6, "0.000001"),
+        (1.5e-7, "1.5e-7"),
+        (f64::INFINITY, "Infinity"),
+    ] {
+        assert_eq!(js_number(number), text);
+    }
+}
+
+#[test]
+fn compresses_data_urls_and_keeps_them() {
+    let client = client();
+    for (data, size) in [("data:,a%20b", 3), ("data:text/plain;base64,aGVsbG8=", 5)] {
+        let arguments = json!({ "name": "a.gz", "data": data });
+        let [Content::Link(link)] = &client.call("gzip-file-as-resource", arguments).unwrap().content[..]
+        else {
+            panic!()
+        };
+        let file = client.read(&link.uri).unwrap().contents.remove(0);
+        let ResourceBody::Blob(compressed) = file.body else { panic!() };
+        assert_eq!(&compressed[compressed.len() - 4..], [size, 0, 0, 0], "gzip ends with the size");
+    }
+    let refused = client.call("gzip-file-as-resource", json!({ "data": "ftp://example.com/a" })).unwrap();
+    assert!(refused.failed() && refused.all_text().contains("Unsupported URL protocol"));
 }

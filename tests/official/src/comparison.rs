@@ -15,7 +15,7 @@ use crate::normal;
 use crate::options::Options;
 use crate::random::Random;
 use crate::report;
-use crate::server::Server;
+use crate::server::{ClientRole, Server};
 use crate::subjects::Subject;
 
 /// The number of mismatches of a check that are printed; the others are only counted.
@@ -43,6 +43,7 @@ pub(crate) struct Comparison<'a> {
     directory: TempDir,
     servers: Option<[Server; 2]>,
     adjust: Option<Normalizer>,
+    client: ClientRole,
     /// For each intended difference of the subject, whether it occurred.
     occurred: Vec<bool>,
     /// The unintended mismatches of the running check.
@@ -73,6 +74,7 @@ impl<'a> Comparison<'a> {
             directory: TempDir::new()?,
             servers: None,
             adjust: None,
+            client: ClientRole::default(),
             occurred: vec![false; subject.differences.len()],
             mismatches: Vec::new(),
             failed: false,
@@ -149,8 +151,8 @@ impl<'a> Comparison<'a> {
         for command in [&mut official, &mut gateway] {
             command.envs(variables.iter().copied());
         }
-        let theirs = Server::start("official", official, self.directory())?;
-        let ours = Server::start("gateway's", gateway, self.directory())?;
+        let theirs = Server::start("official", official, self.directory(), self.client.clone())?;
+        let ours = Server::start("gateway's", gateway, self.directory(), self.client.clone())?;
         self.servers = Some([theirs, ours]);
         Ok(())
     }
@@ -158,6 +160,11 @@ impl<'a> Comparison<'a> {
     /// Adds a normalization of all later answers, in addition to the common normal form.
     pub(crate) fn normalize_with(&mut self, adjust: impl Fn(Side, &str, &mut Value) + 'static) {
         self.adjust = Some(Box::new(adjust));
+    }
+
+    /// Sets the client's capabilities and answers for all later starts.
+    pub(crate) fn act_as(&mut self, client: ClientRole) {
+        self.client = client;
     }
 
     // --- checking ---

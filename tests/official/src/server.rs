@@ -30,6 +30,23 @@ pub(crate) struct Server {
     log: PathBuf,
     last_id: u64,
     notifications: Vec<Value>,
+    answers: Vec<(&'static str, Value)>,
+}
+
+/// The capabilities and answers of the client.
+#[derive(Debug, Clone)]
+pub(crate) struct ClientRole {
+    /// The declared capabilities.
+    pub(crate) capabilities: Value,
+    /// The answers to the server's requests, by method.
+    pub(crate) answers: Vec<(&'static str, Value)>,
+}
+
+impl Default for ClientRole {
+    /// A client without capabilities.
+    fn default() -> Self {
+        Self { capabilities: json!({}), answers: Vec::new() }
+    }
 }
 
 /// The answer to a request.
@@ -46,7 +63,12 @@ impl Server {
     ///
     /// # Errors
     /// The server can't be started, or doesn't answer.
-    pub(crate) fn start(name: &'static str, mut command: Command, directory: &Path) -> Result<Self> {
+    pub(crate) fn start(
+        name: &'static str,
+        mut command: Command,
+        directory: &Path,
+        client: ClientRole,
+    ) -> Result<Self> {
         let log = directory.join(format!("{name}.log"));
         let stderr = File::create(&log).with_context(|| format!("can't write `{}`", log.display()))?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
@@ -61,10 +83,12 @@ impl Server {
             }
         });
         let stdin = child.stdin.take();
-        let mut server = Self { name, child, stdin, lines, log, last_id: 0, notifications: Vec::new() };
+        let ClientRole { capabilities, answers } = client;
+        let mut server =
+            Self { name, child, stdin, lines, log, last_id: 0, notifications: Vec::new(), answers };
         let hello = json!({
             "protocolVersion": REVISION,
-            "capabilities": {},
+            "capabilities": capabilities,
             "clientInfo": { "name": "official", "version": "1" },
         });
         match server.request("initialize", &hello)? {
@@ -95,10 +119,11 @@ impl Server {
         loop {
             let mut message = self.next(end).context("no answer")?;
             if message["method"].is_string() {
-                if message.get("id").is_none() {
-                    self.notifications.push(message);
+                match message.get("id") {
+                    Some(id) => self.answer(id, &message["method"])?,
+                    None => self.notifications.push(message),
                 }
-                continue; // no capability is declared, so the server's requests need no answer
+                continue;
             }
             if message["id"] != json!(id) {
                 bail!("an answer with an unknown id: {message}");
@@ -108,6 +133,12 @@ impl Server {
                 None => Answer::Result(message["result"].take()),
             });
         }
+    }
+
+    /// Answers a request of the server. Requests for capabilities that aren't declared need no answer.
+    fn answer(&mut self, id: &Value, method: &Value) -> Result<()> {
+        let Some((_, result)) = self.answers.iter().find(|(name, _)| method == name) else { return Ok(()) };
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "result": result }))
     }
 
     /// Sends a notification without parameters.

@@ -5,6 +5,7 @@ use anyhow::Result;
 use crate::comparison::Comparison;
 use crate::difference::Difference;
 
+mod everything;
 mod fetch;
 mod filesystem;
 mod git;
@@ -29,6 +30,7 @@ pub(crate) struct Subject {
 
 /// All subjects, in the order of the page.
 pub(crate) const ALL: &[Subject] = &[
+    everything::SUBJECT,
     fetch::SUBJECT,
     filesystem::SUBJECT,
     git::SUBJECT,
