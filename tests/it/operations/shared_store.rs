@@ -132,7 +132,9 @@ fn gateways_show_each_other_and_their_differences() {
     }
     assert!(!first.admin().get("/").body.contains("differ from this one"));
 
-    let changed = std::fs::read_to_string(workspaces[1].config()).unwrap() + "limits.timeout = \"7s\"\n";
+    let text = std::fs::read_to_string(workspaces[1].config()).unwrap();
+    let changed = text.replace("allow.client", "limits.timeout = \"7s\"\nallow.client");
+    assert_ne!(text, changed);
     workspaces[1].write("gateway.toml", changed);
     let _ = first.admin().wait_until_status("another configuration is shown", |status| {
         differs(status) == [json!(["configuration"])]
