@@ -9,8 +9,10 @@ mod client;
 mod storm;
 
 use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use moongate_tests::{Http, StoreServer, Workspace, fixed_address, wait_until};
+use moongate_tests::{Http, StoreServer, Workspace, fixed_address, send_signal, wait_until};
 
 /// The number of gateways.
 const GATEWAYS: usize = 3;
@@ -21,6 +23,8 @@ struct Replicas {
     workspaces: Vec<Workspace>,
     gateways: Vec<Http>,
     balancer: Http,
+    /// The number of gateways that were killed so far.
+    kills: Arc<AtomicU32>,
 }
 
 impl Replicas {
@@ -42,9 +46,15 @@ impl Replicas {
         let workspaces: Vec<Workspace> = addresses.iter().map(workspace).collect();
         let balancer = Http::balancing(&addresses, &workspaces[0])?;
         let gateways = workspaces.iter().map(Http::start).collect();
-        let replicas = Self { store, workspaces, gateways, balancer };
+        let replicas = Self { store, workspaces, gateways, balancer, kills: Arc::default() };
         replicas.wait_until_balanced();
         Some(replicas)
+    }
+
+    /// Kills a gateway.
+    fn kill(&self, gateway: usize) {
+        send_signal(self.gateways[gateway].pid(), "KILL");
+        self.kills.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Starts a gateway again that was killed.

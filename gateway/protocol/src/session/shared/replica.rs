@@ -277,7 +277,7 @@ impl SharedSessions {
         match self.store.send(MailRecipient::Replica(&replica), &mail).await? {
             MailOutcome::Sent => Ok(()),
             MailOutcome::Undelivered => {
-                Err(SharedStoreError("the gateway that asked can't be reached".to_owned()))
+                Err(SharedStoreError::without_effect("the gateway that asked can't be reached"))
             }
         }
     }
