@@ -169,6 +169,27 @@ fn a_store_that_lost_its_data_ends_sessions() {
 }
 
 #[test]
+fn reports_of_changed_lists_are_shared_at_most_once_a_second() {
+    let Some(store) = StoreServer::start(&[]) else { return };
+    let workspace =
+        workspace_with(&store, "[plugins.stateful]\nsource = \"@stateful@\"\nallow.state = true\n");
+    let a = Http::start(&workspace);
+    let b = a.start_replica(&workspace);
+    let length = || {
+        let length = store.query("XLEN moongate:session:journal");
+        length[1..].parse::<u32>().unwrap_or_else(|_| panic!("{length}"))
+    };
+    const CALLS: u32 = 200;
+    for _ in 0..CALLS {
+        assert_eq!(text(&a.call("stateful_offer", json!({ "key": "new" }))), "offered");
+    }
+    wait_until("the other gateway has asked the plugin", || {
+        b.call("stateful_new", json!({ "key": "a" })).to_string().contains("was offered")
+    });
+    assert!(length() < CALLS / 2, "{} entries for {CALLS} calls", length());
+}
+
+#[test]
 fn a_notification_that_an_abandoned_stream_took_is_delivered() {
     let Some(store) = StoreServer::start(&[]) else { return };
     let workspace = workspace_with(&store, "[plugins.zoo]\nsource = \"@zoo@\"\n");

@@ -1,6 +1,7 @@
 //! A real Redis server on a Unix socket, as the shared store of gateways.
 
 use std::fmt;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -50,6 +51,19 @@ impl StoreServer {
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.process.id()
+    }
+
+    /// The first line of the answer to a command, such as `:3` to `XLEN key`.
+    ///
+    /// # Panics
+    /// The server doesn't answer.
+    #[must_use]
+    pub fn query(&self, command: &str) -> String {
+        let mut stream = UnixStream::connect(self.socket()).expect("the server listens");
+        stream.write_all(format!("{command}\r\n").as_bytes()).expect("send a command");
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).expect("an answer");
+        line.trim_end().to_owned()
     }
 
     fn wait(&self) {
