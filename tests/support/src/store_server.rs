@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use crate::{installed, wait_until};
+use crate::{StoreNetwork, installed, wait_until};
 
 /// A running `redis-server`. Dropping it ends it.
 pub struct StoreServer {
@@ -45,6 +45,15 @@ impl StoreServer {
     #[must_use]
     pub fn url(&self) -> String {
         format!("unix://{}", self.socket().display())
+    }
+
+    /// A network to the server that can be slow.
+    ///
+    /// # Panics
+    /// If no port is free.
+    #[must_use]
+    pub fn network(&self) -> StoreNetwork {
+        StoreNetwork::new(self.socket())
     }
 
     /// The process id.
@@ -98,8 +107,17 @@ impl Drop for StoreServer {
     }
 }
 
+/// The permissions that docs/scaling.md asks for.
+const PERMISSIONS: &str = "on nopass ~moongate:* &moongate:* +@string +@bitmap +@hash +@list +@set +@sortedset +@stream \
+                           +@keyspace +@scripting +@pubsub +select +time +info";
+
 fn spawn(program: &PathBuf, directory: &tempfile::TempDir, options: &[String]) -> Child {
-    Command::new(program)
+    let mut command = Command::new(program);
+    // With a password, the user can do everything.
+    if !options.iter().any(|option| option == "--requirepass") {
+        command.args(["--user", "default"]).args(PERMISSIONS.split(' '));
+    }
+    command
         .args(["--port", "0", "--save", "", "--appendonly", "no", "--unixsocket"])
         .arg(directory.path().join("s"))
         .args(options)
