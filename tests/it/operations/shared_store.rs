@@ -260,7 +260,7 @@ fn shared_store_over_tls_needs_a_trusted_certificate() {
     let unknown = TestAuthority::new();
     for (authority, url, problem, hint) in [
         (unknown.certificate(), format!("rediss://localhost:{tls}"), "with TLS", "set `ca_file`"),
-        (trusted, format!("rediss://localhost:{plain}"), "with TLS", "write `redis://`"),
+        (trusted, format!("rediss://localhost:{plain}"), "no response in time", "`redis://` for one without"),
         (trusted, format!("redis://localhost:{tls}"), "connection was lost", "write `rediss://`"),
     ] {
         let run = workspace(authority, &url).run(&["state", "list"]);
