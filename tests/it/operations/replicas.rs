@@ -9,8 +9,6 @@ mod client;
 mod disconnect;
 /// Many questions, and many replaced plugins.
 mod storm;
-/// Replaced gateways.
-mod update;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -70,17 +68,6 @@ impl Replicas {
         let address = self.gateways[gateway].address();
         wait_until("the port is free", || TcpListener::bind(address).is_ok());
         self.gateways[gateway] = Http::start(&self.workspaces[gateway]);
-    }
-
-    /// Replaces a gateway, and waits until the load balancer sends calls to the new one.
-    fn update(&mut self, gateway: usize) {
-        let (status, log) = self.gateways.remove(gateway).terminate();
-        assert!(status.success(), "{log}");
-        let new = Http::start(&self.workspaces[gateway]);
-        wait_until("the new gateway gets calls", || {
-            new.admin().get("/metrics").body.contains("moongate_plugin_calls_total{")
-        });
-        self.gateways.insert(gateway, new);
     }
 
     /// Waits until the load balancer sends requests to all gateways.
