@@ -19,8 +19,11 @@ struct mg_result {
 
 // === the plugin's side, called by component.c and testing.c ===
 
-// Frees the memory of the previous call.
+// Starts a call: frees the memory of the previous one, and forgets its error and questions.
 void mg_begin(void);
+
+// Forgets the error and the questions, and keeps the memory.
+void mg_reset(void);
 
 mg_result *mg_call_tool(const char *name, const char *arguments);
 mg_result *mg_read_resource(const char *uri, const mg_resource **resource);

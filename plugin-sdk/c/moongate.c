@@ -43,6 +43,10 @@ void mg_begin(void) {
         free(blocks);
         blocks = next;
     }
+    mg_reset();
+}
+
+void mg_reset(void) {
     last_error = NULL;
     questions = NULL;
     cJSON_InitHooks(&(cJSON_Hooks){mg_alloc, keep});

@@ -1,6 +1,6 @@
 // Tests of a plugin as a native program, without WebAssembly and without a gateway.
 //
-// Each test starts without settings, state, pages and answers. Results are valid until the next call.
+// Each test starts without settings, state, pages and answers. Results are valid until the test ends.
 
 #ifndef MOONGATE_TESTING_H
 #define MOONGATE_TESTING_H

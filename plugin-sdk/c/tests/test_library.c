@@ -96,6 +96,13 @@ static void wrong_arguments_and_results_are_refused(void) {
     mg_expect_string(mg_call("nothing", "{}").text, "the function of `nothing` returned no result");
 }
 
+static void answers_are_valid_until_the_test_ends(void) {
+    mg_answer first = mg_call("echo", mg_format("{\"text\":\"%s\"}", "a"));
+    mg_answer second = mg_call("echo", first.structured);
+    mg_expect_string(first.text, second.text);
+    mg_expect_string(second.structured, MG_JSON({"text":"a"}));
+}
+
 static void redirects_and_statuses_are_followed(void) {
     mg_test_page("https://a.example/x?q=%C3%A9", 200, "found");
     mg_expect_string(mg_call("fetch", MG_JSON({"url": "https://a.example/x?q=\u00e9#top"})).text, "found");
@@ -149,6 +156,7 @@ static void base64_keeps_all_bytes(void) {
 int main(void) {
     mg_test(schemas_describe_fields);
     mg_test(wrong_arguments_and_results_are_refused);
+    mg_test(answers_are_valid_until_the_test_ends);
     mg_test(redirects_and_statuses_are_followed);
     mg_test(questions_are_asked_together);
     mg_test(updates_are_repeated_after_a_change);
