@@ -18,6 +18,7 @@ typedef struct entry {
     int status;
     char *key;
     char *value;
+    size_t size;
     struct entry *next;
 } entry;
 
@@ -54,7 +55,7 @@ static entry *add(int kind, const char *key, const char *value, size_t size) {
     while (*place) place = &(*place)->next;
     *place = malloc(sizeof **place);
     if (!*place) abort();
-    **place = (entry){.kind = kind, .key = copy(key, strlen(key)), .value = copy(value, size)};
+    **place = (entry){.kind = kind, .key = copy(key, strlen(key)), .value = copy(value, size), .size = size};
     return *place;
 }
 
@@ -69,6 +70,11 @@ static const char *value_of(int kind, const char *key) {
     return found ? found->value : NULL;
 }
 
+// The fake can change while a test uses its value.
+static const char *copied(const char *value) {
+    return value ? mg_copy(value, strlen(value)) : NULL;
+}
+
 static void delete_from(int kind) {
     for (entry **place = &entries; *place;) {
         if ((int)(*place)->kind >= kind) {
@@ -81,7 +87,7 @@ static void delete_from(int kind) {
 
 static const char *at(int kind, size_t index) {
     for (entry *one = entries; one; one = one->next) {
-        if ((int)one->kind == kind && index-- == 0) return one->value;
+        if ((int)one->kind == kind && index-- == 0) return copied(one->value);
     }
     return NULL;
 }
@@ -95,7 +101,7 @@ void mg_test_set_state(const char *key, const char *json) {
 }
 
 const char *mg_test_state(const char *key) {
-    return value_of(STATE, key);
+    return copied(value_of(STATE, key));
 }
 
 void mg_test_page(const char *url, int status, const char *body) {
@@ -329,8 +335,8 @@ const char *mg_host_answer(const char *key) {
 }
 
 bool mg_state_get_bytes(const char *key, mg_bytes *value) {
-    const char *found = value_of(STATE, key);
-    *value = found ? (mg_bytes){mg_copy(found, strlen(found)), strlen(found)} : (mg_bytes){0};
+    const entry *found = *find(STATE, key);
+    *value = found ? (mg_bytes){mg_copy(found->value, found->size), found->size} : (mg_bytes){0};
     return true;
 }
 
@@ -379,9 +385,11 @@ bool mg_host_snapshot_value(mg_snapshot *snapshot, mg_bytes *value) {
 
 mg_swap mg_host_swap(mg_snapshot **snapshot, const void *data, size_t size) {
     const char *key = (*snapshot)->key;
-    const char *old = (*snapshot)->value.data;
-    const char *current = value_of(STATE, key);
-    if (old ? !current || strcmp(old, current) != 0 : current != NULL) {
+    const mg_bytes *old = &(*snapshot)->value;
+    const entry *current = *find(STATE, key);
+    bool is_same = current && old->data ? current->size == old->size && memcmp(current->value, old->data, old->size) == 0
+                                        : !current && !old->data;
+    if (!is_same) {
         *snapshot = mg_host_snapshot(key);
         return MG_SWAP_CHANGED;
     }

@@ -128,6 +128,18 @@ static void updates_are_repeated_after_a_change(void) {
     mg_expect_string(mg_test_state("counted"), "6");
 }
 
+static void the_state_keeps_all_bytes(void) {
+    mg_bytes value;
+    mg_expect(mg_state_set_bytes("bytes", "a\0b", 3) && mg_state_get_bytes("bytes", &value));
+    mg_expect(value.size == 3 && memcmp(value.data, "a\0b", 4) == 0);
+    mg_snapshot *snapshot = mg_host_snapshot("bytes");
+    mg_state_set_bytes("bytes", "a\0c", 3);
+    mg_expect(mg_host_swap(&snapshot, "d", 1) == MG_SWAP_CHANGED);
+    mg_expect(mg_host_swap(&snapshot, "d", 1) == MG_SWAPPED);
+    mg_test_set_state("bytes", mg_test_state("bytes"));
+    mg_expect_string(mg_test_state("bytes"), "d");
+}
+
 static void templates_match_like_uris(void) {
     mg_expect_string(mg_read("x://files/a/b%20c").text, "x://files/a/b%20c {\"path\":\"a/b c\"}");
     mg_expect_string(mg_read("x://days/2026/5?of=Ada").text,
@@ -160,6 +172,7 @@ int main(void) {
     mg_test(redirects_and_statuses_are_followed);
     mg_test(questions_are_asked_together);
     mg_test(updates_are_repeated_after_a_change);
+    mg_test(the_state_keeps_all_bytes);
     mg_test(templates_match_like_uris);
     mg_test(numbers_outside_of_the_range_have_the_fallback);
     mg_test(base64_keeps_all_bytes);
