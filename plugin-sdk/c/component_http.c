@@ -84,7 +84,7 @@ static bool has_ended(wasi_io_0_2_12_streams_stream_error_t *error, const mg_out
 }
 
 static bool invalid_request(const mg_outgoing *request) {
-    mg_set_error("invalid URL `%s`: the gateway rejected its method, host or path", request->url);
+    mg_set_error("invalid URL `%s`: the gateway rejected its method, host or path", request->origin);
     return false;
 }
 

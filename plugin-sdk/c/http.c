@@ -160,7 +160,10 @@ cJSON *mg_get_json(const char *url) {
     mg_response *response = mg_get(url);
     if (!response) return NULL;
     cJSON *json = cJSON_ParseWithLength(response->body.data, response->body.size);
-    return json ? json : mg_set_error("the response from `%s` isn't valid JSON", response->url);
+    mg_outgoing place;
+    // A query can contain secrets.
+    if (json || !parse(response->url, &place)) return json;
+    return mg_set_error("invalid response from `%s`: not JSON", place.origin);
 }
 
 const char *mg_header(const mg_response *response, const char *name) {
