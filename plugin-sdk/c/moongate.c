@@ -164,6 +164,7 @@ mg_result *mg_text(const char *format, ...) {
 }
 
 mg_result *mg_structured(cJSON *value) {
+    if (!value) return mg_stop();
     mg_result *result = new_result();
     result->structured = value;
     return add_text(result, cJSON_PrintUnformatted(value));
@@ -263,7 +264,8 @@ void mg_log(mg_log_level level, const char *format, ...) {
 }
 
 void mg_log_json(mg_log_level level, const cJSON *data) {
-    mg_host_log(level, cJSON_PrintUnformatted(data));
+    const char *json = cJSON_PrintUnformatted(data);
+    mg_host_log(level, json ? json : "null");
 }
 
 // === questions ===

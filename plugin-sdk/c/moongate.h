@@ -143,7 +143,8 @@ bool mg_boolean(const cJSON *object, const char *name, bool fallback);
 // A text for the model, formatted as by `printf`.
 mg_result *mg_text(const char *format, ...) MG_PRINTF(1, 2);
 
-// A structured result, and the same value as JSON text. `mg_tool.output` is its schema.
+// A structured result, and the same value as JSON text. `mg_tool.output` is its schema. `NULL` is the same
+// as `mg_stop`.
 mg_result *mg_structured(cJSON *value);
 
 // Binary data of a resource.

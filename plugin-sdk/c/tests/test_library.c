@@ -14,6 +14,10 @@ static mg_result *fetch(const cJSON *arguments) {
     return response ? mg_text("%s", response->body.data) : mg_stop();
 }
 
+static mg_result *fetch_json(const cJSON *arguments) {
+    return mg_structured(mg_get_json(mg_string(arguments, "url")));
+}
+
 static mg_result *nothing(const cJSON *arguments) {
     (void)arguments;
     return NULL;
@@ -65,6 +69,7 @@ static const mg_tool tools[] = {
     {.name = "nothing", .call = nothing},
     {.name = "both", .call = both},
     {.name = "contend", .call = contend},
+    {.name = "fetch_json", .arguments = url_arguments, .call = fetch_json},
     {0},
 };
 
@@ -112,6 +117,16 @@ static void redirects_and_statuses_are_followed(void) {
         "invalid URL `ftp://a.example`: expected `http://` or `https://` and a host");
     mg_expect(mg_call("fetch", MG_JSON({"url": "https://:80/"})).failed);
     mg_expect_string(mg_encode("a b/\xc3\xa9&"), "a%20b%2F%C3%A9%26");
+}
+
+static void values_that_are_missing_end_the_call(void) {
+    mg_expect_string(mg_call("fetch_json", MG_JSON({"url": "https://a.example"})).text,
+        "`https://a.example` returned status 404");
+    mg_test_page("https://a.example/?key=secret", 200, "<html>");
+    mg_expect_string(mg_call("fetch_json", MG_JSON({"url": "https://a.example/?key=secret"})).text,
+        "invalid response from `https://a.example`: not JSON");
+    mg_log_json(MG_INFO, NULL);
+    mg_expect_string(mg_test_log(0), "null");
 }
 
 static void questions_are_asked_together(void) {
@@ -170,6 +185,7 @@ int main(void) {
     mg_test(wrong_arguments_and_results_are_refused);
     mg_test(answers_are_valid_until_the_test_ends);
     mg_test(redirects_and_statuses_are_followed);
+    mg_test(values_that_are_missing_end_the_call);
     mg_test(questions_are_asked_together);
     mg_test(updates_are_repeated_after_a_change);
     mg_test(the_state_keeps_all_bytes);
