@@ -278,7 +278,7 @@ bool mg_state_set_bytes(const char *key, const void *data, size_t size);
 
 // A request. Fields that aren't set have defaults.
 typedef struct mg_request {
-    // Default: `GET`, or `POST` if there is a body.
+    // `PUT` and the like. Default: `GET`, or `POST` if there is a body.
     const char *method;
     const char *url;
     // Names and values in turn, ended by `NULL`.

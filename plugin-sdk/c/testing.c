@@ -398,13 +398,17 @@ mg_swap mg_host_swap(mg_snapshot **snapshot, const void *data, size_t size) {
 }
 
 bool mg_host_send(const mg_outgoing *request, mg_response *response) {
-    static const char *no_headers[] = {NULL};
     entry *page = *find(PAGE, request->url);
     if (!page) page = *find(PAGE, mg_format("%s%s", request->origin, request->path)); // as it is sent
     response->status = page ? page->status : 404;
-    const char *body = page ? page->value : "";
-    response->body = (mg_bytes){mg_copy(body, strlen(body)), strlen(body)};
-    response->headers = no_headers;
+    char *body = mg_copy(page ? page->value : "", page ? page->size : 0);
+    bool is_redirect = response->status >= 300 && response->status < 400;
+    response->headers = mg_alloc(3 * sizeof *response->headers);
+    response->headers[0] = is_redirect ? "location" : NULL;
+    response->headers[1] = body;
+    response->headers[2] = NULL;
+    bool has_body = page && !is_redirect && strcmp(request->method, "HEAD") != 0;
+    response->body = has_body ? (mg_bytes){body, page->size} : (mg_bytes){mg_copy("", 0), 0};
     return true;
 }
 

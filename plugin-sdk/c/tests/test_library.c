@@ -10,8 +10,10 @@ static mg_result *echo(const cJSON *arguments) {
 }
 
 static mg_result *fetch(const cJSON *arguments) {
-    mg_response *response = mg_get(mg_string(arguments, "url"));
-    return response ? mg_text("%s", response->body.data) : mg_stop();
+    mg_response *response = mg_send(&(mg_request){
+        .url = mg_string(arguments, "url"), .method = mg_string(arguments, "method"),
+    });
+    return response && mg_is_success(response) ? mg_text("%s", response->body.data) : mg_stop();
 }
 
 static mg_result *fetch_json(const cJSON *arguments) {
@@ -61,7 +63,11 @@ static const mg_field echo_arguments[] = {
     {.name = "ratio", .type = MG_NUMBER, .optional = true},
     {0},
 };
-static const mg_field url_arguments[] = {{.name = "url", .type = MG_STRING}, {0}};
+static const mg_field url_arguments[] = {
+    {.name = "url", .type = MG_STRING},
+    {.name = "method", .type = MG_STRING, .optional = true},
+    {0},
+};
 
 static const mg_tool tools[] = {
     {.name = "echo", .arguments = echo_arguments, .output = echo_arguments, .call = echo},
@@ -108,7 +114,7 @@ static void answers_are_valid_until_the_test_ends(void) {
     mg_expect_string(second.structured, MG_JSON({"text":"a"}));
 }
 
-static void redirects_and_statuses_are_followed(void) {
+static void urls_and_statuses_are_read(void) {
     mg_test_page("https://a.example/x?q=%C3%A9", 200, "found");
     mg_expect_string(mg_call("fetch", MG_JSON({"url": "https://a.example/x?q=\u00e9#top"})).text, "found");
     mg_expect_string(mg_call("fetch", MG_JSON({"url": "https://me:pass@a.example/y"})).text,
@@ -117,6 +123,30 @@ static void redirects_and_statuses_are_followed(void) {
         "invalid URL `ftp://a.example`: expected `http://` or `https://` and a host");
     mg_expect(mg_call("fetch", MG_JSON({"url": "https://:80/"})).failed);
     mg_expect_string(mg_encode("a b/\xc3\xa9&"), "a%20b%2F%C3%A9%26");
+}
+
+static void redirects_are_followed(void) {
+    static const char *const targets[][2] = {
+        {"https://b.example/", "https://b.example/"},
+        {"//b.example/", "https://b.example/"},
+        {"/other", "https://a.example/other"},
+        {"other?next=https://b.example/", "https://a.example/days/other?next=https://b.example/"},
+        {"?day=2", "https://a.example/days/today?day=2"},
+    };
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        mg_test_page("https://a.example/days/today?day=1", 302, targets[i][0]);
+        mg_test_page(targets[i][1], 200, targets[i][0]);
+        mg_expect_string(mg_call("fetch", MG_JSON({"url": "https://a.example/days/today?day=1"})).text, targets[i][0]);
+    }
+    mg_test_page("https://a.example/loop?x=/y", 301, "#top");
+    mg_expect_string(mg_call("fetch", MG_JSON({"url": "https://a.example/loop?x=/y"})).text, "more than 10 redirects");
+}
+
+static void redirects_keep_the_method_head(void) {
+    mg_test_page("https://a.example/old", 303, "/new");
+    mg_test_page("https://a.example/new", 200, "body");
+    mg_expect_string(mg_call("fetch", MG_JSON({"url": "https://a.example/old", "method": "put"})).text, "body");
+    mg_expect_string(mg_call("fetch", MG_JSON({"url": "https://a.example/old", "method": "head"})).text, "");
 }
 
 static void values_that_are_missing_end_the_call(void) {
@@ -184,7 +214,9 @@ int main(void) {
     mg_test(schemas_describe_fields);
     mg_test(wrong_arguments_and_results_are_refused);
     mg_test(answers_are_valid_until_the_test_ends);
-    mg_test(redirects_and_statuses_are_followed);
+    mg_test(urls_and_statuses_are_read);
+    mg_test(redirects_are_followed);
+    mg_test(redirects_keep_the_method_head);
     mg_test(values_that_are_missing_end_the_call);
     mg_test(questions_are_asked_together);
     mg_test(updates_are_repeated_after_a_change);
