@@ -91,7 +91,7 @@ typedef struct mg_resource {
     const char *title;
     const char *description;
     const char *mime_type;
-    // `variables` are those of the template, as strings.
+    // Returns texts or `mg_data`. `variables` are those of the template, as strings.
     mg_result *(*read)(const char *uri, const cJSON *variables);
 } mg_resource;
 
@@ -253,7 +253,8 @@ void mg_resource_updated(const char *uri);
 //
 // Each call has an empty memory. The state is kept between calls, if the operator sets `allow.state = true`.
 
-// The value of `key`, or `fallback` if there is none. `NULL` if it can't be read.
+// The value of `key`, or `fallback` if there is none. `NULL` if it can't be read, or if `fallback` is `NULL`: then there is no
+// error for `mg_stop`.
 cJSON *mg_state_get(const char *key, cJSON *fallback);
 
 // Store a value, or remove one.
@@ -267,7 +268,8 @@ cJSON *mg_state_keys(void);
 bool mg_state_increment(const char *key, int64_t delta, int64_t *sum);
 
 // Replace a value atomically with the result of `change`, and return the new value. If another call changes the value in
-// the meantime, `change` is called again with the current one. If it returns `NULL`, nothing changes.
+// the meantime, `change` is called again with the current one. If `change` returns `NULL`, nothing changes, and the result is
+// `NULL`, without an error for `mg_stop`.
 cJSON *mg_state_update(const char *key, cJSON *fallback, cJSON *(*change)(cJSON *old, void *context), void *context);
 
 // The same for bytes. `value.data` is `NULL` if there is no value.
