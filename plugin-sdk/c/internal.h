@@ -41,6 +41,9 @@ bool mg_is_template(const char *uri);
 // Sets the error of `mg_stop`. Returns `NULL`.
 void *mg_set_error(const char *format, ...) MG_PRINTF(1, 2);
 
+// Enlarges memory of `mg_alloc`, or allocates it for `NULL`.
+void *mg_resize(void *memory, size_t size);
+
 // A copy with a null byte at the end.
 char *mg_copy(const void *data, size_t size);
 

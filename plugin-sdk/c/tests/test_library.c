@@ -1,5 +1,6 @@
 // Tests of the library: what the guide doesn't show.
 
+#include <errno.h>
 #include <string.h>
 
 #include "internal.h"
@@ -57,6 +58,12 @@ static mg_result *read_data(const char *uri, const cJSON *variables) {
     return mg_data("a\0b", 3);
 }
 
+static mg_result *read_image(const char *uri, const cJSON *variables) {
+    (void)uri;
+    (void)variables;
+    return mg_add_image(mg_text("An image"), "PNG", 3, "image/png");
+}
+
 static const mg_field echo_arguments[] = {
     {.name = "text", .type = MG_STRING, .description = "A \"text\"."},
     {.name = "count", .type = MG_INTEGER, .optional = true, .schema = MG_JSON({"minimum": 0, "type": "integer"})},
@@ -83,6 +90,7 @@ static const mg_resource resources[] = {
     {.uri = "x://files/{+path}", .read = read_any},
     {.uri = "x://days/{year}/{day}?of={name}", .read = read_any},
     {.uri = "x://files/data", .read = read_data},
+    {.uri = "x://files/image", .read = read_image},
     {0},
 };
 
@@ -191,6 +199,8 @@ static void templates_match_like_uris(void) {
         "x://days/2026/5?of=Ada {\"name\":\"Ada\",\"day\":\"5\",\"year\":\"2026\"}");
     mg_expect_string(mg_read("x://days/2026/5/6?of=Ada").text, "there is no resource `x://days/2026/5/6?of=Ada`");
     mg_expect_string(mg_read("x://files/data").text, "a");
+    mg_expect_string(mg_read("x://files/image").text,
+        "the function of `x://files/image` returned a block that isn't a text or data");
 }
 
 static void numbers_outside_of_the_range_have_the_fallback(void) {
@@ -200,6 +210,16 @@ static void numbers_outside_of_the_range_have_the_fallback(void) {
     mg_expect(mg_integer(object, "text", 7) == 7);
     mg_expect(mg_boolean(object, "missing", true));
     mg_expect(mg_string(object, "huge") == NULL);
+}
+
+static void files_are_read_whole(void) {
+    mg_bytes text = mg_read_file(__FILE__);
+    mg_expect(text.size > 8192 && strlen(text.data) == text.size);
+    mg_expect(strcmp(text.data + text.size - 3, "\n}\n") == 0);
+    mg_bytes empty = mg_read_file("/dev/null");
+    mg_expect(empty.data && empty.size == 0);
+    mg_expect(mg_read_file("missing").data == NULL && errno == ENOENT);
+    mg_expect(mg_read_file(".").data == NULL && errno == EISDIR);
 }
 
 static void base64_keeps_all_bytes(void) {
@@ -223,6 +243,7 @@ int main(void) {
     mg_test(the_state_keeps_all_bytes);
     mg_test(templates_match_like_uris);
     mg_test(numbers_outside_of_the_range_have_the_fallback);
+    mg_test(files_are_read_whole);
     mg_test(base64_keeps_all_bytes);
     return mg_test_result();
 }
