@@ -134,6 +134,27 @@ fn a_new_c_project_passes_its_tests_builds_and_answers() {
 }
 
 #[test]
+fn tests_in_c_need_only_zig() {
+    let workspace = Workspace::new("");
+    let project = new_project(&workspace, "hello", "c");
+    let path = env::var_os("PATH").unwrap();
+    let make = env::split_paths(&path).map(|path| path.join("make")).find(|path| path.is_file()).unwrap();
+    let programs = workspace.path().join("programs");
+    fs::create_dir(&programs).unwrap();
+    symlink(make, programs.join("make")).unwrap();
+    let commands = || {
+        let mut make = Command::new("make");
+        make.args(["-n", "test"]).current_dir(&project).env("PATH", &programs).env_remove("CC");
+        succeeded(&make.output().unwrap())
+    };
+    let printed = commands();
+    assert!(printed.contains("\n.venv/bin/python -m ziglang cc -std=c17 "), "{printed}");
+    symlink(env::current_exe().unwrap(), programs.join("zig")).unwrap();
+    let printed = commands();
+    assert!(printed.contains("\nzig cc -std=c17 "), "{printed}");
+}
+
+#[test]
 fn a_broken_c_project_shows_the_compilers_errors() {
     let workspace = Workspace::new("");
     let project = new_project(&workspace, "hello", "c");
