@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::env;
 use std::io::{self, IsTerminal as _};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -300,7 +301,8 @@ fn open_in_browser(page: &str) {
         return;
     }
     let mut command = Command::new(if cfg!(target_os = "macos") { "open" } else { "xdg-open" });
-    command.arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // Ctrl-C is for the gateway, not for the browser.
+    command.arg(page).process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     // Without such a program, the user opens the page that was printed.
     drop(thread::spawn(move || command.status()));
 }
