@@ -31,6 +31,7 @@ mod project_config;
 mod source_watcher;
 
 use build_process::BuildProcess;
+use call_prompt::CallPrompt;
 use source_watcher::SourceWatcher;
 
 /// The page of the admin listener on which tools can be tried.
@@ -118,14 +119,13 @@ impl Dev {
             open_in_browser(&page);
         }
         print::stderr_lines("watching  the sources; each save builds and replaces the plugin\n");
-        if prompt::can_ask() {
-            print::stderr_lines("call      type a tool and its arguments here; Enter lists the tools\n");
-            call_prompt::start(Arc::clone(gateway.app.supervisor()), common.clone());
-        }
+        let prompt = prompt::can_ask()
+            .then(|| CallPrompt::start(Arc::clone(gateway.app.supervisor()), common.clone()));
         tokio::select! {
             () = project.apply_saves(&gateway.app) => {}
             () = stop_requested(&mut gateway.stops, &mut hangups) => {}
         }
+        drop(prompt);
         gateway.shut_down(StopReason::Requested).await;
         Ok(ExitKind::Success)
     }
