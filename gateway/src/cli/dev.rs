@@ -13,7 +13,7 @@ use std::time::SystemTime;
 
 use anyhow::Context as _;
 use clap::Args;
-use moongate_config::{Config, ConfigSource, DirMode, PluginConfig};
+use moongate_config::{Config, Diagnostic, DirMode, PluginConfig};
 use moongate_model::names::{Digest, PluginId};
 
 use crate::app::{App, ReloadSignal, ShutdownSignals, StopReason, SystemSignals};
@@ -72,6 +72,8 @@ struct DevProject {
     /// The component's file.
     component: PathBuf,
     sources: SourceWatcher,
+    /// The warnings of missing grants that were printed last.
+    warnings: Vec<Diagnostic>,
 }
 
 /// The colour of a status line.
@@ -104,21 +106,21 @@ impl Dev {
         // The author may have changed it during the build.
         let since = SystemTime::now();
         let loaded = configuration::read(Some(&project.config_file));
-        let source = loaded.source.clone();
-        let state = loaded.config.as_ref().and_then(|config| config.state.clone());
         let admin = inspect.then_some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
         let serve = Serve::over_http(http, admin);
         let mut gateway = match serve.start(loaded, since, stops).await {
             Ok(gateway) => gateway,
             Err(exit) => return Ok(exit),
         };
-        project.report_missing_grants(&gateway.app, state.as_deref(), &source);
+        project.report_missing_grants(&gateway.app);
         if inspect && let Some(address) = gateway.app.admin_address() {
             let page = format!("http://{address}{TRIAL_PAGE}");
             print::stderr_lines(&format!("inspect   {page}\n"));
             open_in_browser(&page);
         }
-        print::stderr_lines("watching  the sources; each save builds and replaces the plugin\n");
+        if !common.quiet {
+            print::stderr_lines("watching  the sources; each save builds and replaces the plugin\n");
+        }
         let prompt = prompt::can_ask()
             .then(|| CallPrompt::start(Arc::clone(gateway.app.supervisor()), common.clone()));
         tokio::select! {
@@ -169,17 +171,18 @@ impl DevProject {
             component: plugin.source.clone(),
             sources: SourceWatcher::new(root, excluded),
             config_file,
+            warnings: Vec::new(),
         })
     }
 
     /// Builds after each save until a build succeeds.
     async fn build_until_good(&mut self) {
-        print_status("Building", StatusColour::Yellow, &format!("`{}`", self.plugin));
+        self.print_status("Building", StatusColour::Yellow, &format!("`{}`", self.plugin));
         while let Err(error) = self.build().await {
             error.report(false);
             print::note("save a file to build again");
             let change = self.sources.changed().await;
-            print_status("Building", StatusColour::Yellow, &change.to_string());
+            self.print_status("Building", StatusColour::Yellow, &change.to_string());
         }
     }
 
@@ -206,25 +209,28 @@ impl DevProject {
         let mut failures = Vec::new();
         loop {
             let change = self.sources.changed().await;
-            print_status("Building", StatusColour::Yellow, &change.to_string());
+            self.print_status("Building", StatusColour::Yellow, &change.to_string());
             let before = self.digest(app);
             if let Err(error) = self.build().await {
                 error.report(false);
-                print_status("Not live", StatusColour::Red, "the earlier build keeps serving");
+                self.print_status("Not live", StatusColour::Red, "the earlier build keeps serving");
                 continue;
             }
             let Ok(reloaded) = app.supervisor().reloader().reload(ReloadCause::Build).await else { return };
-            let ReloadResult { changed: _, failed, needs_restart: _ } = reloaded;
+            let ReloadResult { changed: _, mut failed, needs_restart: _ } = reloaded;
+            let subject = format!("`{}`: ", self.plugin);
+            failed.retain(|failure| failure.starts_with(&subject));
             let is_new = self.digest(app) != before;
             if is_new || failed.is_empty() {
                 self.report_live(app, is_new, change.saved_at);
+                self.report_missing_grants(app);
             } else {
                 // The log already has new failures.
                 failed
                     .iter()
                     .filter(|failure| failures.contains(*failure))
                     .for_each(|it| print::error(it, None));
-                print_status("Not live", StatusColour::Red, "the earlier build keeps serving");
+                self.print_status("Not live", StatusColour::Red, "the earlier build keeps serving");
             }
             failures = failed;
         }
@@ -236,10 +242,10 @@ impl DevProject {
         let took = format!("{:.1} s after the save", took.as_secs_f64());
         if !is_new {
             let text = format!("the build made the same component, {took}");
-            return print_status("Unchanged", StatusColour::Green, &text);
+            return self.print_status("Unchanged", StatusColour::Green, &text);
         }
         let counts = self.status(app).map(|plugin| plugin.offer_counts).unwrap_or_default();
-        print_status("Live", StatusColour::Green, &format!("{}, {took}", offer(counts)));
+        self.print_status("Live", StatusColour::Green, &format!("{}, {took}", offer(counts)));
     }
 
     fn status(&self, app: &App) -> Option<PluginStatus> {
@@ -253,13 +259,29 @@ impl DevProject {
         self.status(app)?.digest
     }
 
-    /// Warns of capabilities that the plugin was built to use, but isn't granted.
-    fn report_missing_grants(&self, app: &App, state: Option<&Path>, source: &ConfigSource) {
-        let Some(config) = app.supervisor().plugin_config(&self.plugin) else { return };
+    /// Warns of capabilities that the plugin was built to use, but isn't granted. Each warning is printed once.
+    fn report_missing_grants(&mut self, app: &App) {
+        let loaded = configuration::read(Some(&self.config_file));
+        let Some(config) = &loaded.config else { return };
+        let Some(plugin) = plugin_from_file(config) else { return };
         let catalog = Arc::clone(&app.supervisor().catalog().borrow());
-        let plugin = catalog.plugin(&self.plugin);
-        let warnings = plugin.map(|plugin| check::grant_mismatches(plugin, config, state));
-        print::diagnostics(&warnings.unwrap_or_default(), source);
+        let Some(served) = catalog.plugin(&plugin.id) else { return };
+        let warnings = check::grant_mismatches(served, plugin, config.state.as_deref());
+        let is_new = |warning: &&Diagnostic| !self.warnings.contains(warning);
+        let new: Vec<_> = warnings.iter().filter(is_new).cloned().collect();
+        print::diagnostics(&new, &loaded.source);
+        self.warnings = warnings;
+    }
+
+    /// Prints one line, whose first words have a colour on a terminal. `--quiet` leaves only failures.
+    fn print_status(&self, word: &str, colour: StatusColour, text: &str) {
+        let code = match colour {
+            StatusColour::Green | StatusColour::Yellow if self.common.quiet => return,
+            StatusColour::Green => 32,
+            StatusColour::Yellow => 33,
+            StatusColour::Red => 31,
+        };
+        print::labelled(word, code, text);
     }
 }
 
@@ -282,16 +304,6 @@ fn offer(counts: OfferCounts) -> String {
     let others = others.iter().filter(|(number, _)| *number > 0);
     let parts = others.map(|(number, one)| print::count(*number, one));
     [print::count(tools, "tool")].into_iter().chain(parts).collect::<Vec<_>>().join(", ")
-}
-
-/// Prints one line, whose first words have a colour on a terminal.
-fn print_status(word: &str, colour: StatusColour, text: &str) {
-    let code = match colour {
-        StatusColour::Green => 32,
-        StatusColour::Yellow => 33,
-        StatusColour::Red => 31,
-    };
-    print::labelled(word, code, text);
 }
 
 /// Opens a page in the user's browser, if there is a display.
