@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::env;
 use std::io::{self, IsTerminal as _};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::Range;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -12,11 +14,11 @@ use std::time::SystemTime;
 
 use anyhow::Context as _;
 use clap::Args;
-use moongate_config::{Config, ConfigSource, DirMode, PluginConfig};
+use moongate_config::{AuditConfig, Config, Diagnostic, DirMode, LockFile, PluginConfig};
 use moongate_model::names::{Digest, PluginId};
 
 use crate::app::{App, ReloadSignal, ShutdownSignals, StopReason, SystemSignals};
-use crate::cli::build::{ONE_PLUGIN_NEEDED, ProjectKind, plugin_from_file, usage};
+use crate::cli::build::{ONE_PLUGIN_NEEDED, ProjectKind, plugin_from_file, usage, written_files};
 use crate::cli::configuration::{self, CONFIG_FILE_NAME};
 use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::serve::{Serve, address};
@@ -30,10 +32,14 @@ mod project_config;
 mod source_watcher;
 
 use build_process::BuildProcess;
-use source_watcher::SourceWatcher;
+use call_prompt::CallPrompt;
+use source_watcher::{SourceChange, SourceWatcher};
 
 /// The page of the admin listener on which tools can be tried.
 const TRIAL_PAGE: &str = "/try";
+
+/// The number of builds in a row during each of which a source changed, after which a note is printed.
+const MAX_SAVES_DURING_BUILDS: usize = 3;
 
 /// Build and serve the plugin in a directory, and replace it after each save
 #[derive(Debug, Args)]
@@ -70,6 +76,12 @@ struct DevProject {
     /// The component's file.
     component: PathBuf,
     sources: SourceWatcher,
+    /// The start and the end of the last build.
+    built: Range<SystemTime>,
+    /// The number of builds in a row during each of which a source changed.
+    saves_during_builds: usize,
+    /// The warnings of missing grants that were printed last.
+    warnings: Vec<Diagnostic>,
 }
 
 /// The colour of a status line.
@@ -102,29 +114,28 @@ impl Dev {
         // The author may have changed it during the build.
         let since = SystemTime::now();
         let loaded = configuration::read(Some(&project.config_file));
-        let source = loaded.source.clone();
-        let state = loaded.config.as_ref().and_then(|config| config.state.clone());
         let admin = inspect.then_some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
         let serve = Serve::over_http(http, admin);
         let mut gateway = match serve.start(loaded, since, stops).await {
             Ok(gateway) => gateway,
             Err(exit) => return Ok(exit),
         };
-        project.report_missing_grants(&gateway.app, state.as_deref(), &source);
+        project.report_missing_grants(&gateway.app);
         if inspect && let Some(address) = gateway.app.admin_address() {
             let page = format!("http://{address}{TRIAL_PAGE}");
             print::stderr_lines(&format!("inspect   {page}\n"));
             open_in_browser(&page);
         }
-        print::stderr_lines("watching  the sources; each save builds and replaces the plugin\n");
-        if prompt::can_ask() {
-            print::stderr_lines("call      type a tool and its arguments here; Enter lists the tools\n");
-            call_prompt::start(Arc::clone(gateway.app.supervisor()), common.clone());
+        if !common.quiet {
+            print::stderr_lines("watching  the sources; each save builds and replaces the plugin\n");
         }
+        let prompt = prompt::can_ask()
+            .then(|| CallPrompt::start(Arc::clone(gateway.app.supervisor()), common.clone()));
         tokio::select! {
             () = project.apply_saves(&gateway.app) => {}
             () = stop_requested(&mut gateway.stops, &mut hangups) => {}
         }
+        drop(prompt);
         gateway.shut_down(StopReason::Requested).await;
         Ok(ExitKind::Success)
     }
@@ -161,6 +172,7 @@ impl DevProject {
         let hint = "keep the plugin of this project there, and serve others from another configuration";
         let plugin = plugin_from_file(&config).ok_or_else(|| usage(ONE_PLUGIN_NEEDED, hint))?;
         let excluded = paths_without_sources(&config, &root);
+        let now = SystemTime::now();
         Ok(Self {
             common,
             kind,
@@ -168,22 +180,60 @@ impl DevProject {
             component: plugin.source.clone(),
             sources: SourceWatcher::new(root, excluded),
             config_file,
+            built: now..now,
+            saves_during_builds: 0,
+            warnings: Vec::new(),
         })
     }
 
-    /// Builds after each save until a build succeeds.
+    /// Waits for the next save, and prints that a build starts.
+    async fn next_save(&mut self) -> SourceChange {
+        let change = self.sources.changed().await;
+        self.print_status("Building", StatusColour::Yellow, &change.to_string());
+        let is_during_build = self.built.contains(&change.saved_at);
+        self.saves_during_builds = if is_during_build { self.saves_during_builds + 1 } else { 0 };
+        if self.saves_during_builds == MAX_SAVES_DURING_BUILDS {
+            print::note(&format!(
+                "{change} during each of the last {MAX_SAVES_DURING_BUILDS} builds; if the build generates it, write it to \
+                 `target`, or each build starts another one"
+            ));
+        }
+        self.read_plugin();
+        change
+    }
+
+    /// Reads the plugin's name and its component's file again, which the author may have changed. An invalid configuration
+    /// changes nothing.
+    fn read_plugin(&mut self) {
+        let Some(config) = configuration::read(Some(&self.config_file)).config else { return };
+        let Some(plugin) = plugin_from_file(&config) else { return };
+        self.plugin = plugin.id.clone();
+        self.component.clone_from(&plugin.source);
+        let excluded = paths_without_sources(&config, self.sources.root());
+        self.sources.exclude(excluded);
+    }
+
+    /// Builds after each save until a build succeeds. Saves of the configuration count, because it may name the wrong
+    /// component; once the gateway serves, it applies them itself.
     async fn build_until_good(&mut self) {
-        print_status("Building", StatusColour::Yellow, &format!("`{}`", self.plugin));
+        self.print_status("Building", StatusColour::Yellow, &format!("`{}`", self.plugin));
         while let Err(error) = self.build().await {
             error.report(false);
             print::note("save a file to build again");
-            let change = self.sources.changed().await;
-            print_status("Building", StatusColour::Yellow, &change.to_string());
+            self.next_save().await;
         }
+        self.sources.exclude([self.config_file.clone()]);
     }
 
     /// Builds the component. Dropping the future ends the build.
-    async fn build(&self) -> Result<(), CommandError> {
+    async fn build(&mut self) -> Result<(), CommandError> {
+        let started_at = SystemTime::now();
+        let built = self.run_tool().await;
+        self.built = started_at..SystemTime::now();
+        built
+    }
+
+    async fn run_tool(&self) -> Result<(), CommandError> {
         let mut tool = self.kind.tool(&self.component, &self.common)?;
         let status = match BuildProcess::start(&mut tool.command) {
             Ok(process) => process.wait().await,
@@ -204,26 +254,28 @@ impl DevProject {
     async fn apply_saves(&mut self, app: &App) {
         let mut failures = Vec::new();
         loop {
-            let change = self.sources.changed().await;
-            print_status("Building", StatusColour::Yellow, &change.to_string());
+            let change = self.next_save().await;
             let before = self.digest(app);
             if let Err(error) = self.build().await {
                 error.report(false);
-                print_status("Not live", StatusColour::Red, "the earlier build keeps serving");
+                self.print_status("Not live", StatusColour::Red, "the earlier build keeps serving");
                 continue;
             }
             let Ok(reloaded) = app.supervisor().reloader().reload(ReloadCause::Build).await else { return };
-            let ReloadResult { changed: _, failed, needs_restart: _ } = reloaded;
+            let ReloadResult { changed: _, mut failed, needs_restart: _ } = reloaded;
+            let subject = format!("`{}`: ", self.plugin);
+            failed.retain(|failure| failure.starts_with(&subject));
             let is_new = self.digest(app) != before;
             if is_new || failed.is_empty() {
                 self.report_live(app, is_new, change.saved_at);
+                self.report_missing_grants(app);
             } else {
                 // The log already has new failures.
                 failed
                     .iter()
                     .filter(|failure| failures.contains(*failure))
                     .for_each(|it| print::error(it, None));
-                print_status("Not live", StatusColour::Red, "the earlier build keeps serving");
+                self.print_status("Not live", StatusColour::Red, "the earlier build keeps serving");
             }
             failures = failed;
         }
@@ -235,10 +287,10 @@ impl DevProject {
         let took = format!("{:.1} s after the save", took.as_secs_f64());
         if !is_new {
             let text = format!("the build made the same component, {took}");
-            return print_status("Unchanged", StatusColour::Green, &text);
+            return self.print_status("Unchanged", StatusColour::Green, &text);
         }
         let counts = self.status(app).map(|plugin| plugin.offer_counts).unwrap_or_default();
-        print_status("Live", StatusColour::Green, &format!("{}, {took}", offer(counts)));
+        self.print_status("Live", StatusColour::Green, &format!("{}, {took}", offer(counts)));
     }
 
     fn status(&self, app: &App) -> Option<PluginStatus> {
@@ -252,26 +304,44 @@ impl DevProject {
         self.status(app)?.digest
     }
 
-    /// Warns of capabilities that the plugin was built to use, but isn't granted.
-    fn report_missing_grants(&self, app: &App, state: Option<&Path>, source: &ConfigSource) {
-        let Some(config) = app.supervisor().plugin_config(&self.plugin) else { return };
+    /// Warns of capabilities that the plugin was built to use, but isn't granted. Each warning is printed once.
+    fn report_missing_grants(&mut self, app: &App) {
+        let loaded = configuration::read(Some(&self.config_file));
+        let Some(config) = &loaded.config else { return };
+        let Some(plugin) = plugin_from_file(config) else { return };
         let catalog = Arc::clone(&app.supervisor().catalog().borrow());
-        let plugin = catalog.plugin(&self.plugin);
-        let warnings = plugin.map(|plugin| check::grant_mismatches(plugin, config, state));
-        print::diagnostics(&warnings.unwrap_or_default(), source);
+        let Some(served) = catalog.plugin(&plugin.id) else { return };
+        let warnings = check::grant_mismatches(served, plugin, config.state.as_deref());
+        let is_new = |warning: &&Diagnostic| !self.warnings.contains(warning);
+        let new: Vec<_> = warnings.iter().filter(is_new).cloned().collect();
+        print::diagnostics(&new, &loaded.source);
+        self.warnings = warnings;
+    }
+
+    /// Prints one line, whose first words have a colour on a terminal. `--quiet` leaves only failures.
+    fn print_status(&self, word: &str, colour: StatusColour, text: &str) {
+        let code = match colour {
+            StatusColour::Green | StatusColour::Yellow if self.common.quiet => return,
+            StatusColour::Green => 32,
+            StatusColour::Yellow => 33,
+            StatusColour::Red => 31,
+        };
+        print::labelled(word, code, text);
     }
 }
 
-/// Paths in the project that no build reads: the configuration, components, and directories that plugins write to.
+/// Paths that no build reads: components, files that the gateway writes, and directories that plugins write to.
 fn paths_without_sources(config: &Config, root: &Path) -> BTreeSet<PathBuf> {
     let written = |plugin: &Arc<PluginConfig>| {
         let dirs = plugin.allow.dirs.iter().filter(|dir| dir.mode == DirMode::ReadWrite);
         dirs.map(|dir| dir.unresolved_host_path.clone()).collect::<Vec<_>>()
     };
     let written = config.plugins.iter().flat_map(written).filter(|path| path != root);
-    let components = config.plugins.iter().map(|plugin| plugin.source.clone());
-    let state = config.state.iter().cloned();
-    written.chain(components).chain(state).chain([config.file.clone()]).collect()
+    let components = config.plugins.iter().flat_map(|plugin| written_files(&plugin.source));
+    let own =
+        [config.cache.clone(), LockFile::path_for(&config.file)].into_iter().chain(config.state.clone());
+    let audit = config.audit.iter().flat_map(AuditConfig::files);
+    written.chain(components).chain(own).chain(audit).collect()
 }
 
 /// The items that a plugin offers, in words.
@@ -283,16 +353,6 @@ fn offer(counts: OfferCounts) -> String {
     [print::count(tools, "tool")].into_iter().chain(parts).collect::<Vec<_>>().join(", ")
 }
 
-/// Prints one line, whose first words have a colour on a terminal.
-fn print_status(word: &str, colour: StatusColour, text: &str) {
-    let code = match colour {
-        StatusColour::Green => 32,
-        StatusColour::Yellow => 33,
-        StatusColour::Red => 31,
-    };
-    print::labelled(word, code, text);
-}
-
 /// Opens a page in the user's browser, if there is a display.
 fn open_in_browser(page: &str) {
     let has_display = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| env::var_os(name).is_some());
@@ -300,7 +360,8 @@ fn open_in_browser(page: &str) {
         return;
     }
     let mut command = Command::new(if cfg!(target_os = "macos") { "open" } else { "xdg-open" });
-    command.arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // Ctrl-C is for the gateway, not for the browser.
+    command.arg(page).process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     // Without such a program, the user opens the page that was printed.
     drop(thread::spawn(move || command.status()));
 }

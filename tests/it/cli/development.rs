@@ -5,7 +5,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use moongate_tests::{Http, Terminal, Workspace, send_signal, text, wait_for_exit, wait_until};
+use moongate_tests::{
+    Http, Terminal, Workspace, add_zig, component, path_with, send_signal, text, wait_for_exit, wait_until,
+};
 use serde_json::json;
 
 use super::other_languages::{install_packages, moongate, new_project};
@@ -90,6 +92,90 @@ fn grants_apply_without_a_build_and_written_files_cause_none() {
     edit(&project, &[("Hello, $", "Good day, $")]);
     http.wait_for_log("Live: 1 tool, ");
     assert_eq!(http.log().matches("Building: ").count(), 2, "{}", http.log());
+}
+
+#[test]
+fn a_save_replaces_a_plugin_in_c() {
+    let workspace = Workspace::new("");
+    let project = new_project(&workspace, "hello", "c");
+    let mut command = moongate(&workspace, &project, &["dev", "--http", "0"]);
+    add_zig(&mut command);
+    let http = Http::spawn(command);
+    assert_eq!(greeting(&http), "Hello, Ada!");
+    let source = project.join("src/plugin.c");
+    let text = fs::read_to_string(&source).unwrap();
+    fs::write(&source, text.replace("Hello, %s!", "Good day, %s!")).unwrap();
+    http.wait_for_log("Live: 1 tool, ");
+    assert_eq!(greeting(&http), "Good day, Ada!");
+}
+
+/// A project whose builds run this script in place of cargo.
+fn scripted_project(script: &str) -> (Workspace, Command) {
+    let workspace = Workspace::new("");
+    workspace.write("Cargo.toml", "");
+    workspace.write("gateway.toml", "version = 1\n[plugins.clock]\nsource = \"clock.wasm\"\n");
+    workspace.write("bin/cargo", format!("#!/bin/sh\n{script}\n"));
+    fs::set_permissions(workspace.path().join("bin/cargo"), fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = moongate(&workspace, workspace.path(), &["dev", "--http", "0"]);
+    command.env("PATH", path_with(&workspace.path().join("bin")));
+    (workspace, command)
+}
+
+/// The script of a build that writes this component.
+fn writes(file: &str) -> String {
+    format!("cp '{}' .new && mv .new {file}", component("time").display())
+}
+
+#[test]
+fn a_corrected_source_is_built_without_another_save() {
+    let (workspace, command) = scripted_project(&writes("other.wasm"));
+    let mut terminal = Terminal::start(&command);
+    terminal.wait_for("set `source` in `[plugins.clock]`");
+    terminal.wait_for("save a file to build again");
+    workspace.write("gateway.toml", "version = 1\n[plugins.other]\nsource = \"other.wasm\"\n");
+    terminal.wait_for("`gateway.toml` changed");
+    terminal.wait_for("watching  the sources");
+    workspace.write("lib.rs", "");
+    terminal.wait_for("the build made the same component");
+    assert!(terminal.shown().contains("`lib.rs` changed"), "{}", terminal.shown());
+}
+
+#[test]
+fn a_build_that_writes_sources_is_reported() {
+    let (_workspace, command) =
+        scripted_project(&format!("{}; sleep 0.1; echo >generated.rs", writes("clock.wasm")));
+    let http = Http::spawn(command);
+    http.wait_for_log("`generated.rs` changed during each of the last 3 builds");
+}
+
+#[test]
+fn the_audit_log_of_a_project_causes_no_build() {
+    let (workspace, command) = scripted_project(&writes("clock.wasm"));
+    let config = fs::read_to_string(workspace.config()).unwrap();
+    workspace.write("gateway.toml", config + "[audit]\nfile = \"audit.jsonl\"\n");
+    let http = Http::spawn(command);
+    http.call("clock_get_current_time", json!({ "timezone": "UTC" }));
+    workspace.write("lib.rs", "");
+    http.wait_for_log("the build made the same component");
+    assert!(http.log().contains("Building: `lib.rs` changed"), "{}", http.log());
+}
+
+#[test]
+fn a_background_job_keeps_serving() {
+    let (workspace, dev) = scripted_project(&writes("clock.wasm"));
+    let words = [dev.get_program()].into_iter().chain(dev.get_args()).map(|word| word.to_str().unwrap());
+    let job = words.collect::<Vec<_>>().join(" ");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("set -m; {job} & trap 'kill %1' EXIT HUP TERM; wait")]);
+    shell.envs(dev.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let mut terminal = Terminal::start(shell.current_dir(workspace.path()));
+    let shown = terminal.wait_for("watching  the sources");
+    let (_, url) = shown.split_once("endpoint  ").unwrap();
+    let url = url.lines().next().unwrap().trim().to_owned();
+    // Nobody reads this line: the system stops background jobs that read.
+    terminal.type_keys("get_current_time timezone=UTC\n");
+    let output = workspace.run(&["call", "--url", &url, "clock_get_current_time", "timezone=UTC"]);
+    assert!(output.status.success(), "{output:?}");
 }
 
 #[test]

@@ -150,8 +150,8 @@ pub static GATEWAY: &[Key] = &[
         "wider_grants",
         ValueKind::OneOf(&["live", "wait"]),
         "When wider grants in this file take effect. `live`: immediately. `wait`: on SIGHUP, a reload request at the \
-         admin listener, or the next start. The default is `wait` for `serve --stdio`, whose host may have a model that \
-         edits files, and `live` otherwise. Changing `wait` back to `live` needs a reload request too.",
+         admin listener, a build of `moongate dev`, or the next start. The default is `wait` for `serve --stdio`, whose \
+         host may have a model that edits files, and `live` otherwise. Changing `wait` back to `live` needs a reload request too.",
     ),
     optional(
         "require_all",
