@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,6 +118,7 @@ mg_bytes mg_read_file(const char *path) {
     for (size_t count; (count = fread(data + content.size, 1, capacity - 1 - content.size, file)) > 0;) {
         content.size += count;
         if (content.size == capacity - 1) {
+            if (capacity > SIZE_MAX / 2) abort();
             capacity *= 2;
             data = mg_resize(data, capacity);
         }
