@@ -13,7 +13,6 @@ use axum::Router;
 use axum::extract::ConnectInfo;
 use axum::http::HeaderValue;
 use axum::http::header::CONNECTION;
-use futures_util::FutureExt as _;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
@@ -55,9 +54,6 @@ const MAX_UNSENT_SYSTEM_BYTES: u32 = 64 * 1024;
 
 /// The delay after a failed accept, for example when there are no file descriptors left.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
-
-/// The number of connections that wait to be accepted at shutdown and are still served: the usual limit of the system.
-const MAX_WAITING_CONNECTIONS: usize = 4096;
 
 /// The number of a peer's connections without an authenticated request above which their TLS handshakes make way for
 /// other connections.
@@ -198,13 +194,8 @@ impl HttpListener {
         let mut connections = JoinSet::new();
         let refusals = Arc::new(RefusalLog::new(self.purpose));
         let service = ListenerService { router, idle: limits.idle, stop: stop.clone(), refusals };
-        let mut tls = tls;
-        accept(&self.listener, &service, &mut tls, &limiter, &mut connections, &stop).await;
-        for (stream, client) in take_waiting(self.listener) {
-            if let Some(slot) = limiter.acquire(client.ip()).now_or_never() {
-                spawn_connection(&mut connections, stream, client, slot, &service, tls.as_mut());
-            }
-        }
+        accept(&self.listener, &service, tls, &limiter, &mut connections, &stop).await;
+        drop(self.listener);
         let all = async { while connections.join_next().await.is_some() {} };
         tokio::select! {
             () = all => {}
@@ -238,7 +229,7 @@ struct ConnectionPeer {
 async fn accept(
     listener: &TcpListener,
     service: &ListenerService,
-    tls: &mut Option<ListenerTls>,
+    mut tls: Option<ListenerTls>,
     limiter: &Arc<ConnectionLimiter>,
     connections: &mut JoinSet<()>,
     stop: &CancellationToken,
@@ -255,7 +246,19 @@ async fn accept(
         while connections.try_join_next().is_some() {}
         match accepted {
             Ok((stream, client, slot)) => {
-                spawn_connection(connections, stream, client, slot, service, tls.as_mut());
+                if let Err(error) = stream.set_nodelay(true) {
+                    tracing::debug!(%error, "can't set TCP_NODELAY");
+                }
+                let service = service.clone();
+                match tls.as_mut().map(ListenerTls::next) {
+                    None => connections.spawn(MovableFuture::new(async move {
+                        let stream = ClientStream::new(stream, slot.handle());
+                        let peer = ConnectionPeer { address: client, identity: None };
+                        serve_connection(stream, peer, service, slot).await;
+                    })),
+                    Some(tls) => connections
+                        .spawn(MovableFuture::new(serve_tls_connection(stream, tls, client, service, slot))),
+                };
             }
             Err(error) if is_connection_error(&error) => {}
             Err(error) => {
@@ -267,42 +270,6 @@ async fn accept(
             }
         }
     }
-}
-
-/// Closes a listener and returns the connections that wait to be accepted. Their clients count on being served: a load
-/// balancer doesn't send a request again that it sent on an open connection.
-fn take_waiting(listener: TcpListener) -> Vec<(TcpStream, SocketAddr)> {
-    let Ok(listener) = listener.into_std() else { return Vec::new() };
-    let next = || {
-        let (stream, client) = listener.accept().ok()?;
-        stream.set_nonblocking(true).ok()?;
-        Some((TcpStream::from_std(stream).ok()?, client))
-    };
-    std::iter::from_fn(next).take(MAX_WAITING_CONNECTIONS).collect()
-}
-
-fn spawn_connection(
-    connections: &mut JoinSet<()>,
-    stream: TcpStream,
-    client: SocketAddr,
-    slot: ConnectionSlot,
-    service: &ListenerService,
-    tls: Option<&mut ListenerTls>,
-) {
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "can't set TCP_NODELAY");
-    }
-    let service = service.clone();
-    match tls.map(ListenerTls::next) {
-        None => connections.spawn(MovableFuture::new(async move {
-            let stream = ClientStream::new(stream, slot.handle());
-            let peer = ConnectionPeer { address: client, identity: None };
-            serve_connection(stream, peer, service, slot).await;
-        })),
-        Some(tls) => {
-            connections.spawn(MovableFuture::new(serve_tls_connection(stream, tls, client, service, slot)))
-        }
-    };
 }
 
 /// True if only this connection failed, not the listener.
