@@ -206,7 +206,7 @@ fn build_names_what_to_install() {
     let workspace = Workspace::new("");
     let build = |project: &Path| {
         let mut command = moongate(&workspace, project, &["build"]);
-        command.env("PATH", "/nowhere");
+        command.env("PATH", "/nowhere").env_remove("WASI_SDK_PATH");
         utf8(&command.output().unwrap().stderr)
     };
     let error = build(workspace.path());
@@ -216,8 +216,12 @@ fn build_names_what_to_install() {
         python.contains("python3 isn't installed") && python.contains(".venv/bin/pip install"),
         "{python}"
     );
-    let c = build(&new_project(&workspace, "sea", "c"));
+    let project = new_project(&workspace, "sea", "c");
+    let c = build(&project);
     assert!(c.contains("no C compiler for WASI is installed") && c.contains("pip install ziglang"), "{c}");
+    let mut with_sdk = moongate(&workspace, &project, &["build"]);
+    let c = utf8(&with_sdk.env("WASI_SDK_PATH", "/nowhere").output().unwrap().stderr);
+    assert!(c.contains("`WASI_SDK_PATH` contains no compiler: `/nowhere/bin/clang` doesn't exist"), "{c}");
     let node = build(&new_project(&workspace, "coffee", "typescript"));
     assert!(node.contains("packages aren't installed") && node.contains("`npm install`"), "{node}");
 }
