@@ -19,7 +19,7 @@ const REPORT_INTERVAL: Duration = Duration::from_secs(3);
 /// The time after which a gateway that doesn't report itself any more isn't shown.
 const REPORT_LEASE: Duration = Duration::from_secs(15);
 
-/// The report of a gateway. Fields that only another version knows are ignored, and its missing ones are empty.
+/// The report of a gateway. Fields that this version doesn't know are ignored, and missing ones are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ReplicaReport {
@@ -35,7 +35,7 @@ pub struct ReplicaReport {
     pub config: String,
     /// The digest of the serving code of all plugins.
     pub code: String,
-    /// The time since when the configuration is in use, in seconds since 1970.
+    /// The time when the configuration came into use, in seconds since 1970.
     pub since: u64,
     /// The time when the process started, in seconds since 1970.
     pub started: u64,
@@ -109,7 +109,7 @@ fn code_digest(status: &SupervisorStatus) -> Digest {
     Digest::of(plugins.concat().as_bytes())
 }
 
-/// Reports this gateway, and knows the others.
+/// Reports this gateway, and keeps the reports of the others.
 pub struct Replicas {
     store: SharedStore,
     own: ReplicaId,
@@ -158,7 +158,7 @@ impl Replicas {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Removes this gateway, which stops.
+    /// Removes this gateway's report, because the gateway is stopping.
     pub async fn leave(&self) {
         let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(task) = task {

@@ -69,12 +69,12 @@ static bool matches(const char *template, const char *uri, cJSON *variables) {
     return false;
 }
 
-// A resource contains texts and data only.
+// A resource contains only text and data.
 static mg_result *readable(mg_result *result, const char *uri) {
     const cJSON *block;
     cJSON_ArrayForEach(block, result->content) {
         if (mg_string(block, "text") || mg_string(block, "blob")) continue;
-        return mg_protocol_error(MG_INTERNAL, "the function of `%s` returned a block that isn't a text or data", uri);
+        return mg_protocol_error(MG_INTERNAL, "the function of `%s` returned a block that isn't text or data", uri);
     }
     return result;
 }

@@ -1,4 +1,4 @@
-// Parts of the library that plugins don't use.
+// Internal parts of the library, not for plugins.
 
 #ifndef MOONGATE_INTERNAL_H
 #define MOONGATE_INTERNAL_H

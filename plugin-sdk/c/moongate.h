@@ -3,7 +3,8 @@
 // A plugin defines the variable `plugin`, a table of its tools, resources and prompts. Each tool is a function that gets its
 // arguments as JSON and returns a result. `moongate_testing.h` calls the plugin natively.
 //
-// Memory: the results of this library and of cJSON are valid until the call ends, and then freed together. Never free them.
+// Memory: everything that this library and cJSON allocate is valid until the call ends, and is then freed. Never free it
+// yourself.
 //
 // Errors: functions that can fail return `NULL` or `false`. To end the call with the reason, `return mg_stop();`.
 
@@ -85,13 +86,13 @@ typedef struct mg_tool {
 // Data that a host can read. Tables of resources end with `{0}`.
 typedef struct mg_resource {
     // A URI such as `notes://all`, or a template such as `notes://days/{day}`. `{name}` matches a path segment, and
-    // `{+name}` any text.
+    // `{+name}` any string.
     const char *uri;
     const char *name;
     const char *title;
     const char *description;
     const char *mime_type;
-    // Returns texts or `mg_data`. `variables` are those of the template, as strings.
+    // Returns `mg_text` or `mg_data`. `variables` are those of the template, as strings.
     mg_result *(*read)(const char *uri, const cJSON *variables);
 } mg_resource;
 
@@ -102,7 +103,7 @@ typedef struct mg_prompt {
     const char *description;
     // Values that the user types; all are strings.
     const mg_field *arguments;
-    // A text is a message of the user.
+    // `mg_text` creates a message from the user.
     mg_result *(*get)(const cJSON *arguments);
 } mg_prompt;
 
@@ -126,7 +127,7 @@ extern const mg_plugin plugin;
 
 // === arguments ===
 
-// The string `name` of an object, or `NULL` if it is missing, `null` or no string.
+// The string `name` of an object, or `NULL` if it is missing or isn't a string.
 const char *mg_string(const cJSON *object, const char *name);
 
 // The number `name` of an object, or `fallback`.
@@ -140,7 +141,7 @@ bool mg_boolean(const cJSON *object, const char *name, bool fallback);
 
 // === results ===
 
-// A text for the model, formatted as by `printf`.
+// Text for the model, formatted as by `printf`.
 mg_result *mg_text(const char *format, ...) MG_PRINTF(1, 2);
 
 // A structured result, and the same value as JSON text. `mg_tool.output` is its schema. `NULL` is the same
@@ -179,12 +180,12 @@ mg_result *mg_add_image(mg_result *result, const void *data, size_t size, const 
 mg_result *mg_add_audio(mg_result *result, const void *data, size_t size, const char *mime_type);
 mg_result *mg_add_link(mg_result *result, const char *uri, const char *name, const char *mime_type);
 
-// Add a message of the model to the result of a prompt, and return the result.
+// Add a message from the model to the result of a prompt, and return the result.
 mg_result *mg_add_reply(mg_result *result, const char *format, ...) MG_PRINTF(2, 3);
 
 // === memory and text ===
 
-// Memory that is freed when the call ends. Ends the call if there is none.
+// Memory that is freed when the call ends. If there is none left, the call ends as a crash.
 void *mg_alloc(size_t size);
 
 // A formatted string.
@@ -251,7 +252,7 @@ void mg_resource_updated(const char *uri);
 
 // === state ===
 //
-// Each call has an empty memory. The state is kept between calls, if the operator sets `allow.state = true`.
+// Each call starts with empty memory. The state is kept between calls, if the operator sets `allow.state = true`.
 
 // The value of `key`, or `fallback` if there is none. `NULL` if it can't be read, or if `fallback` is `NULL`: then there is no
 // error for `mg_stop`.
@@ -280,12 +281,12 @@ bool mg_state_set_bytes(const char *key, const void *data, size_t size);
 
 // A request. Fields that aren't set have defaults.
 typedef struct mg_request {
-    // `PUT` and the like. Default: `GET`, or `POST` if there is a body.
+    // Such as `PUT`. Default: `GET`, or `POST` if there is a body.
     const char *method;
     const char *url;
     // Names and values in turn, ended by `NULL`.
     const char *const *headers;
-    // The body. `size` 0 is the length of the string.
+    // The body. If `size` is 0, the body is a string.
     const void *body;
     size_t size;
     // A body in JSON, instead of `body`.
@@ -322,7 +323,7 @@ const char *mg_header(const mg_response *response, const char *name);
 // True for a status below 400; otherwise the status is the error of `mg_stop`.
 bool mg_is_success(const mg_response *response);
 
-// A text encoded for a part of a URL, such as a value in a query.
+// Text, encoded for a part of a URL, such as a value in a query.
 char *mg_encode(const char *text);
 
 // === questions ===
@@ -333,7 +334,7 @@ char *mg_encode(const char *text);
 // Ask the user to fill in a form. `NULL` if there is no answer yet, or if the user declined.
 const cJSON *mg_ask(const char *key, const char *message, const mg_field *fields);
 
-// Send a request of MCP to the client, such as `sampling/createMessage` or `roots/list`, and return its result. `params` can be
+// Send an MCP request to the client, such as `sampling/createMessage` or `roots/list`, and return its result. `params` can be
 // `NULL`. `NULL` if there is no answer yet.
 const cJSON *mg_ask_client(const char *key, const char *method, const cJSON *params);
 

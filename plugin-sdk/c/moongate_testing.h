@@ -26,7 +26,7 @@ void mg_run_test(const char *name, void (*test)(void));
 // Prints the number of tests, and returns the exit code for `main`.
 int mg_test_result(void);
 
-// Fails the test if the condition is false, or if the strings differ, which can be `NULL`.
+// Fails the test if the condition is false, or if the strings differ. Both strings can be `NULL`.
 #define mg_expect(condition) mg_expected(condition, __FILE__, __LINE__, #condition)
 #define mg_expect_string(actual, expected) mg_expected_string(actual, expected, __FILE__, __LINE__)
 bool mg_expected(bool condition, const char *file, int line, const char *text);
@@ -44,7 +44,7 @@ mg_answer mg_prompt_text(const char *prompt, const char *arguments);
 // Sets a setting.
 void mg_test_setting(const char *key, const char *value);
 
-// Sets the state of a key, as JSON, and returns it, or `NULL`.
+// Sets the value of a key in the state, as JSON. `mg_test_state` returns it, or `NULL`.
 void mg_test_set_state(const char *key, const char *json);
 const char *mg_test_state(const char *key);
 
@@ -54,7 +54,7 @@ void mg_test_page(const char *url, int status, const char *body);
 // Sets the client's answer to the question `key`: `MG_JSON({"action": "accept", "content": {"sure": true}})`.
 void mg_test_answer(const char *key, const char *answer);
 
-// What the last call wrote, as JSON: the message of the log, the progress report `{"current": 1, "total": 2}`, the
+// The output of the last call, as JSON: the log message, the progress report `{"current": 1, "total": 2}`, the
 // question, or the URI of the changed resource with this index from 0. `NULL` if there is none.
 const char *mg_test_log(size_t index);
 const char *mg_test_progress(size_t index);

@@ -1,6 +1,6 @@
 //! Values that a plugin stores between calls. [`guide::state`](crate::guide::state) has an example.
 //!
-//! Values are stored as JSON. The functions whose names end in `_bytes` store them as they are. To avoid lost updates
+//! Values are stored as JSON. The functions whose names end in `_bytes` store bytes as is. To avoid lost updates
 //! if other calls write between your [`get`] and [`set`], use [`increment`], [`update`] or [`try_update`].
 
 use std::fmt;

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-/// The errors and the lines of failed checks that were printed so far, for the end of the summary: whoever reads the
-/// output of CI begins there.
+/// The errors and the lines of failed checks that were printed so far, for the end of the summary, where readers of the
+/// output of CI look first.
 static FAILURES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// The numbers of checks that passed, failed and were skipped.

@@ -193,8 +193,8 @@ impl ToolTrials {
     }
 }
 
-/// True for a client on this machine that speaks for itself. A proxy can be recognised by its headers, by the public host
-/// name, or by HTTP/1.0, which browsers don't use.
+/// True for a client on this machine that isn't a proxy. A proxy can be recognised by its headers, by the public host name,
+/// or by HTTP/1.0, which browsers don't use.
 fn is_from_this_machine(head: &request::Parts) -> bool {
     let is_forwarded = PROXY_HEADERS.iter().any(|header| head.headers.contains_key(*header));
     let host = head.headers.get(HOST).and_then(|host| parse_host_and_port(host.to_str().ok()?));

@@ -122,7 +122,7 @@ impl ProjectKind {
         }
     }
 
-    /// Makes a component of what the tool has built, if it isn't one.
+    /// Converts the output of the tool to a component, if it isn't one.
     ///
     /// # Errors
     /// The tool has built something else.
@@ -145,7 +145,7 @@ fn configured_output() -> Result<PathBuf, CommandError> {
     Ok(source.strip_prefix(&directory).map_or_else(|_| source.clone(), Path::to_path_buf))
 }
 
-/// The error for a configuration with another number of plugins from files.
+/// The error for a configuration without exactly one plugin from a file.
 pub(super) const ONE_PLUGIN_NEEDED: &str =
     "`gateway.toml` must contain exactly one plugin with a component file";
 

@@ -48,9 +48,8 @@ Examples:
   moongate dev
   moongate dev hello --inspect
 
-The directory is a project that `moongate new` created, or one that `moongate build` can build. The plugin is served over \
-HTTP with the grants in the project's gateway.toml, which is created if it is missing. If a build fails, the earlier one \
-keeps serving.
+The directory contains a project that `moongate build` can build. The plugin is served over HTTP with the grants in the \
+project's gateway.toml, which is created if it is missing. If a build fails, the previous one keeps serving.
 
 On a terminal, type a tool and its arguments to call it, such as `greet name=Ada`; the tool's questions are asked there, \
 too. From elsewhere, use `moongate call --url` or a host. Ctrl-C stops everything.")]
@@ -169,7 +168,7 @@ impl DevProject {
                 CommandError::new(ExitKind::Configuration).diagnostics(&loaded.problems, &loaded.source)
             );
         };
-        let hint = "keep the plugin of this project there, and serve others from another configuration";
+        let hint = "keep only this project's plugin there, and serve other plugins from another configuration";
         let plugin = plugin_from_file(&config).ok_or_else(|| usage(ONE_PLUGIN_NEEDED, hint))?;
         let excluded = paths_without_sources(&config, &root);
         let now = SystemTime::now();
@@ -258,7 +257,7 @@ impl DevProject {
             let before = self.digest(app);
             if let Err(error) = self.build().await {
                 error.report(false);
-                self.print_status("Not live", StatusColour::Red, "the earlier build keeps serving");
+                self.print_status("Not live", StatusColour::Red, "the previous build keeps serving");
                 continue;
             }
             let Ok(reloaded) = app.supervisor().reloader().reload(ReloadCause::Build).await else { return };
@@ -275,7 +274,7 @@ impl DevProject {
                     .iter()
                     .filter(|failure| failures.contains(*failure))
                     .for_each(|it| print::error(it, None));
-                self.print_status("Not live", StatusColour::Red, "the earlier build keeps serving");
+                self.print_status("Not live", StatusColour::Red, "the previous build keeps serving");
             }
             failures = failed;
         }
@@ -304,7 +303,7 @@ impl DevProject {
         self.status(app)?.digest
     }
 
-    /// Warns of capabilities that the plugin was built to use, but isn't granted. Each warning is printed once.
+    /// Warns about capabilities that the plugin was built to use, but isn't granted. Each warning is printed once.
     fn report_missing_grants(&mut self, app: &App) {
         let loaded = configuration::read(Some(&self.config_file));
         let Some(config) = &loaded.config else { return };

@@ -152,10 +152,10 @@ impl Serve {
         Ok(ExitKind::Success)
     }
 
-    /// Starts to serve this configuration, which was read from `since` on, and prints the banner.
+    /// Starts serving this configuration, and prints the banner. Reading the configuration began at `since`.
     ///
     /// # Errors
-    /// The gateway can't serve, which was printed, or a signal ended it: the exit code.
+    /// The exit code, if the gateway can't serve, which is printed, or if a signal ended it.
     pub(super) async fn start(
         mut self,
         loaded: LoadedConfig,

@@ -182,7 +182,7 @@ local function add_event(id, stream, number, message, most, ttl)
   return type(added) == 'string'
 end
 
--- The events after one, to another one or to the end. Returns 1 as well if there are more than fit into so many bytes.
+-- The events after `after`, up to `last` or to the end. Also returns 1 if there are more than fit into `most_bytes`.
 local function events_after(id, stream, after, last, most_bytes)
   local events, bytes = {}, 0
   local log, entry = part(id, 'log:' .. stream), {after .. '-0'}

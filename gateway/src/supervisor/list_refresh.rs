@@ -48,7 +48,7 @@ pub(super) type RefreshResult = Result<Option<LoadedPlugin>, String>;
 
 impl ListRefreshes {
     /// The next plugin to ask. It counts as being asked from now on. If it reported changed lists here, other gateways ask
-    /// it as well: not at each report, because it may report changes in every call.
+    /// it as well, but not after each report, because a plugin may report changes in every call.
     pub(super) fn start(&mut self, now: Instant, updates: &ResourceUpdates) -> Option<PluginId> {
         let plugin = self.schedule.start(now)?;
         if self.to_share.remove(&plugin) {

@@ -200,7 +200,7 @@ static void templates_match_like_uris(void) {
     mg_expect_string(mg_read("x://days/2026/5/6?of=Ada").text, "there is no resource `x://days/2026/5/6?of=Ada`");
     mg_expect_string(mg_read("x://files/data").text, "a");
     mg_expect_string(mg_read("x://files/image").text,
-        "the function of `x://files/image` returned a block that isn't a text or data");
+        "the function of `x://files/image` returned a block that isn't text or data");
 }
 
 static void numbers_outside_of_the_range_have_the_fallback(void) {

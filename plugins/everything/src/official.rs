@@ -298,7 +298,7 @@ impl OfficialTools {
         ]
     }
 
-    /// Compress a file with gzip, and return it or a link to it. The link can be read later if state is granted.
+    /// Compress a file with gzip, and return it or a link to it. Links require that state is granted.
     #[tool(
         name = "gzip-file-as-resource",
         title = "GZip File as Resource Tool",

@@ -27,7 +27,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The fixture, with state, so that it can change.
 ///
-/// A random setting gives it a cached description of its own. Otherwise a gateway could begin with the description of
+/// A random setting gives it a cached description of its own. Otherwise a gateway could start with the description of
 /// another test's changed plugin, correct it, and notify its clients of that.
 fn fixture() -> Workspace {
     let run = RandomState::new().hash_one("run");

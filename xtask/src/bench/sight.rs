@@ -32,7 +32,7 @@ const EXPORT_INTERVAL: &str = "500";
 pub(super) enum SightCase {
     /// Neither an admin listener nor telemetry.
     Unwatched,
-    /// An admin listener that nobody uses.
+    /// An unused admin listener.
     Admin,
     /// The same, with one open status page.
     OpenPage,

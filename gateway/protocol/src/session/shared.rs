@@ -335,7 +335,7 @@ pub struct NotificationState {
     /// Its subscriptions, each with the position in the journal up to which it knows the updates.
     pub subscriptions: Vec<(ResourceUri, JournalPosition)>,
     /// The events that it hasn't received, each with its stream and its number: those after the event that the takeover
-    /// resumes, and those of all streams that have had the notifications since then. The client has received nothing of
+    /// resumes, and those of all streams that have had the notifications since then. The client has received nothing from
     /// these streams, for example because a gateway served its request only after it had connected to another one.
     pub events: Vec<(StreamName, u64, Bytes)>,
 }

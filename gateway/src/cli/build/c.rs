@@ -26,7 +26,7 @@ const SDK_VARIABLE: &str = "WASI_SDK_PATH";
 /// The libraries of a project. Each directory contains the sources of one.
 const LIBRARIES: &str = "vendor";
 
-/// Adds headers whose warnings aren't the author's.
+/// Adds a directory of headers, without warnings about them.
 const LIBRARY_FLAG: &str = "-isystem";
 
 /// Leaves out the C library's debugging information, more than a megabyte.
@@ -64,13 +64,13 @@ pub(super) fn module_path(component: &Path) -> PathBuf {
     component.with_extension("core.wasm")
 }
 
-/// Makes a component of the compiled module.
+/// Converts the compiled module to a component.
 pub(super) fn componentize(output: &Path) -> Result<()> {
     let file = module_path(output);
     let module = fs::read(&file).with_context(|| format!("can't read `{}`", file.display()))?;
     fs::remove_file(&file).with_context(|| format!("can't remove `{}`", file.display()))?;
     let component =
-        component(&module, Path::new("vendor/moongate")).context("can't make a component of the plugin")?;
+        component(&module, Path::new("vendor/moongate")).context("can't convert the plugin to a component")?;
     // A gateway that watches the file never sees a partial one.
     let partial = output.with_extension("wasm.new");
     fs::write(&partial, component).with_context(|| format!("can't write `{}`", partial.display()))?;
@@ -116,7 +116,7 @@ fn find_compiler() -> Result<(Command, bool), CommandError> {
     Ok((command, true))
 }
 
-/// The words of a variable that C programmers use for more flags.
+/// The flags in an environment variable, such as `CFLAGS`.
 fn flags(variable: &str) -> Vec<String> {
     let value = env::var(variable).unwrap_or_default();
     value.split_whitespace().map(str::to_owned).collect()
@@ -153,7 +153,7 @@ fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Makes a component of a module that exports the functions of the contract. `library` is the directory of the library in C,
+/// Converts a module that exports the functions of the contract to a component. `library` is the directory of the C library,
 /// which contains the contract.
 fn component(module: &[u8], library: &Path) -> Result<Vec<u8>> {
     let mut resolve = Resolve::default();

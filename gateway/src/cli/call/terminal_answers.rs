@@ -1,6 +1,6 @@
 //! Asks a tool's questions on the terminal. Used by `call`.
 //!
-//! What the person types becomes values of `--answer`, so both ways have the same rules.
+//! Typed answers become values of `--answer`, so the same rules apply to both.
 
 use anyhow::Result;
 

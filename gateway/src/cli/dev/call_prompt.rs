@@ -15,7 +15,7 @@ use crate::cli::call::Call;
 use crate::cli::{CommonOptions, print, prompt};
 use crate::supervisor::Supervisor;
 
-/// The interval at which a background job looks whether it is in the foreground again, while input waits.
+/// The interval at which a background job checks whether it is in the foreground again, while input waits.
 const FOREGROUND_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Reads calls from the terminal. Dropping it aborts a running call.

@@ -38,7 +38,7 @@ fn cargo_component(root: &Path) -> Result<PathBuf, CommandError> {
     let output = command.output().context("can't run cargo")?;
     if !output.status.success() {
         let error = String::from_utf8_lossy(&output.stderr);
-        return Err(usage("cargo can't read the project", "correct `Cargo.toml`").notes(&error));
+        return Err(usage("cargo can't read the project", "fix `Cargo.toml`").notes(&error));
     }
     let metadata: Value = serde_json::from_slice(&output.stdout).context("can't read the output of cargo")?;
     component_of_crate(&metadata, root).ok_or_else(|| {

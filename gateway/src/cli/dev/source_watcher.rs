@@ -1,6 +1,6 @@
 //! Watches the source files of a project. Used by `dev`.
 //!
-//! The system's reports are only a reason to look: the files are compared with those of the last build, by their times and
+//! The system's reports only trigger a comparison: the files are compared with those of the last build, by their times and
 //! sizes. They are also compared at intervals, because network and container mounts report nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,7 +26,7 @@ const MAX_QUIET_PERIODS: usize = 10;
 /// The interval for comparing the files without a report.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// The maximum number of files, and of directories. A project with more contains others than its sources.
+/// The maximum number of files, and of directories. A project with more also contains other files than its sources.
 const MAX_SOURCE_FILES: usize = 10_000;
 
 /// The names of build outputs, in any directory of a project.

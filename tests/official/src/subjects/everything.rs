@@ -19,7 +19,7 @@ pub(super) const SUBJECT: Subject = Subject {
     package: "@modelcontextprotocol/server-everything",
     compared: "Calls to every tool with fixed and generated arguments, progress notifications, all prompts, the \
                resources of both templates, and completions; with a client that has roots, fills in or declines \
-               forms, and has a model. Files are compressed from `data:` URLs, and their content is compared. The \
+               forms, and has a model. The files to compress come from `data:` URLs, and the decompressed contents are compared. The \
                items of the plugin that the conformance suite uses are left out with `tools.allow`, `prompts.allow` \
                and `resources.allow`.",
     differences: DIFFERENCES,

@@ -252,8 +252,8 @@ impl NotificationStreamTask {
         }
     }
 
-    /// Takes the notifications again, unless another stream has them. Events that were sent there since may have reached
-    /// nobody, so the client gets them here.
+    /// Takes the notifications again, unless another stream has them. Events that were sent there in the meantime may
+    /// not have reached the client, so it gets them here.
     async fn take_again(&self) -> Result<TakeoverOutcome, SharedStoreError> {
         let takeover = NotificationTakeover {
             number: self.id.event,
