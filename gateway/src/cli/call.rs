@@ -136,7 +136,8 @@ impl Call {
         });
         let call = Self::from_arg_matches(&command.try_get_matches_from(words)?)?;
         if call.plugin.is_some() || call.url.is_some() {
-            let message = "calls in this terminal go to the plugin that it serves; remove `--plugin` and `--url`\n";
+            let message =
+                "calls in this terminal go to the plugin that it serves; remove `--plugin` and `--url`\n";
             return Err(clap::Error::raw(ErrorKind::ArgumentConflict, message));
         }
         Ok(Self { is_typed_in_dev: true, ..call })

@@ -168,7 +168,8 @@ impl DevProject {
                 CommandError::new(ExitKind::Configuration).diagnostics(&loaded.problems, &loaded.source)
             );
         };
-        let hint = "keep only this project's plugin there, and serve other plugins from another configuration";
+        let hint =
+            "keep only this project's plugin there, and serve other plugins from another configuration";
         let plugin = plugin_from_file(&config).ok_or_else(|| usage(ONE_PLUGIN_NEEDED, hint))?;
         let excluded = paths_without_sources(&config, &root);
         let now = SystemTime::now();

@@ -69,8 +69,8 @@ pub(super) fn componentize(output: &Path) -> Result<()> {
     let file = module_path(output);
     let module = fs::read(&file).with_context(|| format!("can't read `{}`", file.display()))?;
     fs::remove_file(&file).with_context(|| format!("can't remove `{}`", file.display()))?;
-    let component =
-        component(&module, Path::new("vendor/moongate")).context("can't convert the plugin to a component")?;
+    let component = component(&module, Path::new("vendor/moongate"))
+        .context("can't convert the plugin to a component")?;
     // A gateway that watches the file never sees a partial one.
     let partial = output.with_extension("wasm.new");
     fs::write(&partial, component).with_context(|| format!("can't write `{}`", partial.display()))?;
