@@ -156,6 +156,11 @@ pub(super) fn plugin_from_file(config: &Config) -> Option<&Arc<PluginConfig>> {
     files.next().filter(|_| files.next().is_none())
 }
 
+/// The files that a build writes: the component, and those that exist only during the build.
+pub(super) fn written_files(component: &Path) -> [PathBuf; 3] {
+    [component.to_owned(), c::module_path(component), component.with_extension("wasm.new")]
+}
+
 fn cargo() -> BuildTool {
     let mut command = Command::new("cargo");
     command.args(["build", "--release", "--target", "wasm32-wasip2"]);

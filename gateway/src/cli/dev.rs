@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::env;
 use std::io::{self, IsTerminal as _};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::Range;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,11 +14,11 @@ use std::time::SystemTime;
 
 use anyhow::Context as _;
 use clap::Args;
-use moongate_config::{Config, Diagnostic, DirMode, PluginConfig};
+use moongate_config::{AuditConfig, Config, Diagnostic, DirMode, LockFile, PluginConfig};
 use moongate_model::names::{Digest, PluginId};
 
 use crate::app::{App, ReloadSignal, ShutdownSignals, StopReason, SystemSignals};
-use crate::cli::build::{ONE_PLUGIN_NEEDED, ProjectKind, plugin_from_file, usage};
+use crate::cli::build::{ONE_PLUGIN_NEEDED, ProjectKind, plugin_from_file, usage, written_files};
 use crate::cli::configuration::{self, CONFIG_FILE_NAME};
 use crate::cli::error::{CommandError, CommandResult};
 use crate::cli::serve::{Serve, address};
@@ -32,10 +33,13 @@ mod source_watcher;
 
 use build_process::BuildProcess;
 use call_prompt::CallPrompt;
-use source_watcher::SourceWatcher;
+use source_watcher::{SourceChange, SourceWatcher};
 
 /// The page of the admin listener on which tools can be tried.
 const TRIAL_PAGE: &str = "/try";
+
+/// The number of builds in a row during each of which a source changed, after which a note is printed.
+const MAX_SAVES_DURING_BUILDS: usize = 3;
 
 /// Build and serve the plugin in a directory, and replace it after each save
 #[derive(Debug, Args)]
@@ -72,6 +76,10 @@ struct DevProject {
     /// The component's file.
     component: PathBuf,
     sources: SourceWatcher,
+    /// The start and the end of the last build.
+    built: Range<SystemTime>,
+    /// The number of builds in a row during each of which a source changed.
+    saves_during_builds: usize,
     /// The warnings of missing grants that were printed last.
     warnings: Vec<Diagnostic>,
 }
@@ -164,6 +172,7 @@ impl DevProject {
         let hint = "keep the plugin of this project there, and serve others from another configuration";
         let plugin = plugin_from_file(&config).ok_or_else(|| usage(ONE_PLUGIN_NEEDED, hint))?;
         let excluded = paths_without_sources(&config, &root);
+        let now = SystemTime::now();
         Ok(Self {
             common,
             kind,
@@ -171,23 +180,60 @@ impl DevProject {
             component: plugin.source.clone(),
             sources: SourceWatcher::new(root, excluded),
             config_file,
+            built: now..now,
+            saves_during_builds: 0,
             warnings: Vec::new(),
         })
     }
 
-    /// Builds after each save until a build succeeds.
+    /// Waits for the next save, and prints that a build starts.
+    async fn next_save(&mut self) -> SourceChange {
+        let change = self.sources.changed().await;
+        self.print_status("Building", StatusColour::Yellow, &change.to_string());
+        let is_during_build = self.built.contains(&change.saved_at);
+        self.saves_during_builds = if is_during_build { self.saves_during_builds + 1 } else { 0 };
+        if self.saves_during_builds == MAX_SAVES_DURING_BUILDS {
+            print::note(&format!(
+                "{change} during each of the last {MAX_SAVES_DURING_BUILDS} builds; if the build generates it, write it to \
+                 `target`, or each build starts another one"
+            ));
+        }
+        self.read_plugin();
+        change
+    }
+
+    /// Reads the plugin's name and its component's file again, which the author may have changed. An invalid configuration
+    /// changes nothing.
+    fn read_plugin(&mut self) {
+        let Some(config) = configuration::read(Some(&self.config_file)).config else { return };
+        let Some(plugin) = plugin_from_file(&config) else { return };
+        self.plugin = plugin.id.clone();
+        self.component.clone_from(&plugin.source);
+        let excluded = paths_without_sources(&config, self.sources.root());
+        self.sources.exclude(excluded);
+    }
+
+    /// Builds after each save until a build succeeds. Saves of the configuration count, because it may name the wrong
+    /// component; once the gateway serves, it applies them itself.
     async fn build_until_good(&mut self) {
         self.print_status("Building", StatusColour::Yellow, &format!("`{}`", self.plugin));
         while let Err(error) = self.build().await {
             error.report(false);
             print::note("save a file to build again");
-            let change = self.sources.changed().await;
-            self.print_status("Building", StatusColour::Yellow, &change.to_string());
+            self.next_save().await;
         }
+        self.sources.exclude([self.config_file.clone()]);
     }
 
     /// Builds the component. Dropping the future ends the build.
-    async fn build(&self) -> Result<(), CommandError> {
+    async fn build(&mut self) -> Result<(), CommandError> {
+        let started_at = SystemTime::now();
+        let built = self.run_tool().await;
+        self.built = started_at..SystemTime::now();
+        built
+    }
+
+    async fn run_tool(&self) -> Result<(), CommandError> {
         let mut tool = self.kind.tool(&self.component, &self.common)?;
         let status = match BuildProcess::start(&mut tool.command) {
             Ok(process) => process.wait().await,
@@ -208,8 +254,7 @@ impl DevProject {
     async fn apply_saves(&mut self, app: &App) {
         let mut failures = Vec::new();
         loop {
-            let change = self.sources.changed().await;
-            self.print_status("Building", StatusColour::Yellow, &change.to_string());
+            let change = self.next_save().await;
             let before = self.digest(app);
             if let Err(error) = self.build().await {
                 error.report(false);
@@ -285,16 +330,18 @@ impl DevProject {
     }
 }
 
-/// Paths in the project that no build reads: the configuration, components, and directories that plugins write to.
+/// Paths that no build reads: components, files that the gateway writes, and directories that plugins write to.
 fn paths_without_sources(config: &Config, root: &Path) -> BTreeSet<PathBuf> {
     let written = |plugin: &Arc<PluginConfig>| {
         let dirs = plugin.allow.dirs.iter().filter(|dir| dir.mode == DirMode::ReadWrite);
         dirs.map(|dir| dir.unresolved_host_path.clone()).collect::<Vec<_>>()
     };
     let written = config.plugins.iter().flat_map(written).filter(|path| path != root);
-    let components = config.plugins.iter().map(|plugin| plugin.source.clone());
-    let state = config.state.iter().cloned();
-    written.chain(components).chain(state).chain([config.file.clone()]).collect()
+    let components = config.plugins.iter().flat_map(|plugin| written_files(&plugin.source));
+    let own =
+        [config.cache.clone(), LockFile::path_for(&config.file)].into_iter().chain(config.state.clone());
+    let audit = config.audit.iter().flat_map(AuditConfig::files);
+    written.chain(components).chain(own).chain(audit).collect()
 }
 
 /// The items that a plugin offers, in words.

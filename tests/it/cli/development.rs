@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use moongate_tests::{
-    Http, Terminal, Workspace, component, path_with, send_signal, text, wait_for_exit, wait_until,
+    Http, Terminal, Workspace, add_zig, component, path_with, send_signal, text, wait_for_exit, wait_until,
 };
 use serde_json::json;
 
@@ -94,6 +94,21 @@ fn grants_apply_without_a_build_and_written_files_cause_none() {
     assert_eq!(http.log().matches("Building: ").count(), 2, "{}", http.log());
 }
 
+#[test]
+fn a_save_replaces_a_plugin_in_c() {
+    let workspace = Workspace::new("");
+    let project = new_project(&workspace, "hello", "c");
+    let mut command = moongate(&workspace, &project, &["dev", "--http", "0"]);
+    add_zig(&mut command);
+    let http = Http::spawn(command);
+    assert_eq!(greeting(&http), "Hello, Ada!");
+    let source = project.join("src/plugin.c");
+    let text = fs::read_to_string(&source).unwrap();
+    fs::write(&source, text.replace("Hello, %s!", "Good day, %s!")).unwrap();
+    http.wait_for_log("Live: 1 tool, ");
+    assert_eq!(greeting(&http), "Good day, Ada!");
+}
+
 /// A project whose builds run this script in place of cargo.
 fn scripted_project(script: &str) -> (Workspace, Command) {
     let workspace = Workspace::new("");
@@ -108,7 +123,41 @@ fn scripted_project(script: &str) -> (Workspace, Command) {
 
 /// The script of a build that writes this component.
 fn writes(file: &str) -> String {
-    format!("cp '{}' .new && mv .new {file}", component("time").display())
+    format!("mkdir -p target && cp '{}' target/new && mv target/new {file}", component("time").display())
+}
+
+#[test]
+fn a_corrected_source_is_built_without_another_save() {
+    let (workspace, command) = scripted_project(&writes("target/other.wasm"));
+    let mut terminal = Terminal::start(&command);
+    terminal.wait_for("set `source` in `[plugins.clock]`");
+    terminal.wait_for("save a file to build again");
+    workspace.write("gateway.toml", "version = 1\n[plugins.other]\nsource = \"target/other.wasm\"\n");
+    terminal.wait_for("`gateway.toml` changed");
+    terminal.wait_for("watching  the sources");
+    workspace.write("lib.rs", "");
+    terminal.wait_for("the build made the same component");
+    assert!(terminal.shown().contains("`lib.rs` changed"), "{}", terminal.shown());
+}
+
+#[test]
+fn a_build_that_writes_sources_is_reported() {
+    let (_workspace, command) =
+        scripted_project(&format!("{}; sleep 0.1; echo >generated.rs", writes("clock.wasm")));
+    let http = Http::spawn(command);
+    http.wait_for_log("`generated.rs` changed during each of the last 3 builds");
+}
+
+#[test]
+fn the_audit_log_of_a_project_causes_no_build() {
+    let (workspace, command) = scripted_project(&writes("clock.wasm"));
+    let config = fs::read_to_string(workspace.config()).unwrap();
+    workspace.write("gateway.toml", config + "[audit]\nfile = \"audit.jsonl\"\n");
+    let http = Http::spawn(command);
+    http.call("clock_get_current_time", json!({ "timezone": "UTC" }));
+    workspace.write("lib.rs", "");
+    http.wait_for_log("the build made the same component");
+    assert!(http.log().contains("Building: `lib.rs` changed"), "{}", http.log());
 }
 
 #[test]

@@ -46,7 +46,8 @@ impl AuditConfig {
     }
 
     /// All files of the log that have fixed names. Full files are beside them.
-    pub(crate) fn files(&self) -> [PathBuf; 3] {
+    #[must_use]
+    pub fn files(&self) -> [PathBuf; 3] {
         [self.file.clone(), self.beside("key"), self.beside("lock")]
     }
 

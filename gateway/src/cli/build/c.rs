@@ -62,7 +62,7 @@ pub(super) fn compiler(output: &Path, common: &CommonOptions) -> Result<BuildToo
 }
 
 /// The module that the compiler writes, next to the component.
-fn module_path(component: &Path) -> PathBuf {
+pub(super) fn module_path(component: &Path) -> PathBuf {
     component.with_extension("core.wasm")
 }
 

@@ -26,7 +26,7 @@ const MAX_QUIET_PERIODS: usize = 10;
 /// The interval for comparing the files without a report.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// The maximum number of files. A project with more contains others than its sources.
+/// The maximum number of files, and of directories. A project with more contains others than its sources.
 const MAX_SOURCE_FILES: usize = 10_000;
 
 /// The names of build outputs, in any directory of a project.
@@ -46,7 +46,7 @@ pub(super) struct SourceWatcher {
 }
 
 /// A project's directory, and the paths in it that aren't sources.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct SourceDirectory {
     root: PathBuf,
     excluded: BTreeSet<PathBuf>,
@@ -90,9 +90,29 @@ impl SourceWatcher {
         let project = Arc::new(SourceDirectory { root, excluded });
         let compared_at = SystemTime::now();
         let known = project.read();
+        if known.is_full() {
+            tracing::warn!("only the first {MAX_SOURCE_FILES} files of the project are watched");
+        }
         let mut watches = DirectoryWatchSet::new();
         watches.watch_only(&known.directories);
         Self { project, known, compared_at, watches }
+    }
+
+    /// The project's directory.
+    pub(super) fn root(&self) -> &Path {
+        &self.project.root
+    }
+
+    /// Excludes more files and directories.
+    pub(super) fn exclude(&mut self, paths: impl IntoIterator<Item = PathBuf>) {
+        let SourceDirectory { root, mut excluded } = SourceDirectory::clone(&self.project);
+        excluded.extend(paths);
+        let is_excluded = |path: &Path| {
+            path.ancestors().take_while(|part| *part != root).any(|part| excluded.contains(part))
+        };
+        self.known.files.retain(|path, _| !is_excluded(path));
+        self.known.directories.retain(|path| !is_excluded(path));
+        self.project = Arc::new(SourceDirectory { root, excluded });
     }
 
     /// Waits until a file differs from those of the last build, and until the save is over. Cancel-safe.
@@ -142,7 +162,7 @@ impl SourceDirectory {
     fn read(&self) -> SourceTree {
         let mut tree = SourceTree::default();
         let mut ahead = vec![self.root.clone()];
-        while let Some(directory) = ahead.pop() {
+        while let Some(directory) = ahead.pop().filter(|_| !tree.is_full()) {
             let Ok(entries) = fs::read_dir(&directory) else { continue };
             let entries: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
             let is_generated = |path: &PathBuf| GENERATED_MARKERS.iter().any(|marker| path.ends_with(marker));
@@ -154,7 +174,7 @@ impl SourceDirectory {
                 let is_symlink = path.is_symlink();
                 match fs::metadata(&path) {
                     Ok(found) if found.is_dir() && !is_symlink => ahead.push(path),
-                    Ok(found) if found.is_file() && tree.files.len() < MAX_SOURCE_FILES => {
+                    Ok(found) if found.is_file() && !tree.is_full() => {
                         let modified = found.modified().unwrap_or(SystemTime::UNIX_EPOCH);
                         tree.files.insert(path, SourceVersion { modified, size: found.len() });
                     }
@@ -171,6 +191,12 @@ impl SourceDirectory {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let is_temporary = name.ends_with('~') || name.starts_with(['.', '#']);
         !is_temporary && !OUTPUT_NAMES.contains(&&*name) && !self.excluded.contains(path)
+    }
+}
+
+impl SourceTree {
+    fn is_full(&self) -> bool {
+        self.files.len().max(self.directories.len()) >= MAX_SOURCE_FILES
     }
 }
 

@@ -53,6 +53,22 @@ async fn a_save_is_reported_once() {
     assert_eq!(watcher.changed().await.to_string(), "`src/lib.rs` changed");
 }
 
+#[tokio::test]
+async fn paths_that_are_excluded_later_cause_no_report() {
+    let directory = tempfile::tempdir().unwrap();
+    for file in ["gateway.toml", "src/lib.rs", "data/one.txt"] {
+        write(directory.path(), file, "one");
+    }
+    let mut watcher = SourceWatcher::new(directory.path().to_owned(), BTreeSet::new());
+    // The directory of the project itself stays watched.
+    let paths = ["gateway.toml", "data", ""].map(|path| directory.path().join(path));
+    watcher.exclude(paths);
+    write(directory.path(), "gateway.toml", "another");
+    write(directory.path(), "data/one.txt", "another");
+    write(directory.path(), "src/lib.rs", "another");
+    assert_eq!(watcher.changed().await.to_string(), "`src/lib.rs` changed");
+}
+
 #[test]
 fn the_time_of_a_save_is_that_of_the_file_unless_it_was_moved_here() {
     let second = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
