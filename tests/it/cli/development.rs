@@ -123,7 +123,41 @@ fn scripted_project(script: &str) -> (Workspace, Command) {
 
 /// The script of a build that writes this component.
 fn writes(file: &str) -> String {
-    format!("cp '{}' .new && mv .new {file}", component("time").display())
+    format!("mkdir -p target && cp '{}' target/new && mv target/new {file}", component("time").display())
+}
+
+#[test]
+fn a_corrected_source_is_built_without_another_save() {
+    let (workspace, command) = scripted_project(&writes("target/other.wasm"));
+    let mut terminal = Terminal::start(&command);
+    terminal.wait_for("set `source` in `[plugins.clock]`");
+    terminal.wait_for("save a file to build again");
+    workspace.write("gateway.toml", "version = 1\n[plugins.other]\nsource = \"target/other.wasm\"\n");
+    terminal.wait_for("`gateway.toml` changed");
+    terminal.wait_for("watching  the sources");
+    workspace.write("lib.rs", "");
+    terminal.wait_for("the build made the same component");
+    assert!(terminal.shown().contains("`lib.rs` changed"), "{}", terminal.shown());
+}
+
+#[test]
+fn a_build_that_writes_sources_is_reported() {
+    let (_workspace, command) =
+        scripted_project(&format!("{}; sleep 0.1; echo >generated.rs", writes("clock.wasm")));
+    let http = Http::spawn(command);
+    http.wait_for_log("`generated.rs` changed during each of the last 3 builds");
+}
+
+#[test]
+fn the_audit_log_of_a_project_causes_no_build() {
+    let (workspace, command) = scripted_project(&writes("clock.wasm"));
+    let config = fs::read_to_string(workspace.config()).unwrap();
+    workspace.write("gateway.toml", config + "[audit]\nfile = \"audit.jsonl\"\n");
+    let http = Http::spawn(command);
+    assert!(text(&http.call("clock_get_current_time", json!({ "timezone": "UTC" }))).contains("UTC"));
+    workspace.write("lib.rs", "");
+    http.wait_for_log("the build made the same component");
+    assert!(http.log().contains("Building: `lib.rs` changed"), "{}", http.log());
 }
 
 #[test]

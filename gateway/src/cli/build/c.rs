@@ -29,6 +29,9 @@ const LIBRARIES: &str = "vendor";
 /// Adds a directory of headers, without warnings about them.
 const LIBRARY_FLAG: &str = "-isystem";
 
+/// A stack of 1 MiB. Zig's default has 16 MiB, which count as memory of each call.
+const STACK_FLAG: &str = "-Wl,-z,stack-size=1048576";
+
 /// Leaves out the C library's debugging information, more than a megabyte.
 const STRIP_FLAG: &str = "-Wl,--strip-debug";
 
@@ -51,7 +54,16 @@ pub(super) fn compiler(output: &Path, common: &CommonOptions) -> Result<BuildToo
     }
     let Sources { files, libraries } = Sources::of(Path::new(""))?;
     // Zig's default with optimisation is to remove assertions.
-    command.args(["-mexec-model=reactor", "-std=c17", "-O2", "-UNDEBUG", "-Wall", "-Isrc", STRIP_FLAG]);
+    command.args([
+        "-mexec-model=reactor",
+        "-std=c17",
+        "-O2",
+        "-UNDEBUG",
+        "-Wall",
+        "-Isrc",
+        STACK_FLAG,
+        STRIP_FLAG,
+    ]);
     for library in libraries {
         command.arg(LIBRARY_FLAG).arg(library);
     }
