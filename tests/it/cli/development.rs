@@ -154,7 +154,7 @@ fn the_audit_log_of_a_project_causes_no_build() {
     let config = fs::read_to_string(workspace.config()).unwrap();
     workspace.write("gateway.toml", config + "[audit]\nfile = \"audit.jsonl\"\n");
     let http = Http::spawn(command);
-    http.call("clock_get_current_time", json!({ "timezone": "UTC" }));
+    assert!(text(&http.call("clock_get_current_time", json!({ "timezone": "UTC" }))).contains("UTC"));
     workspace.write("lib.rs", "");
     http.wait_for_log("the build made the same component");
     assert!(http.log().contains("Building: `lib.rs` changed"), "{}", http.log());

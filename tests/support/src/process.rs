@@ -17,7 +17,8 @@ use crate::{ProcessOutput, send_signal, wait_until};
 pub fn on_terminal(command: &Command) -> Command {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let quoted = words.map(|word| format!("'{}'", word.to_str().expect("UTF-8").replace('\'', r"'\''")));
-    let line = quoted.collect::<Vec<_>>().join(" ");
+    // The shell would exit with a status of its own after Ctrl-C.
+    let line = format!("exec {}", quoted.collect::<Vec<_>>().join(" "));
     let mut script = Command::new("script");
     script.args(["--quiet", "--return", "--flush", "--command", &line, "/dev/null"]);
     script.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
