@@ -132,7 +132,7 @@ impl Serve {
         let loaded = configuration::read(common.config.as_deref());
         let SystemSignals { shutdown: stops, reload: hangups } =
             SystemSignals::listen().context("can't handle signals")?;
-        let mut gateway = match self.start(loaded, since, stops).await {
+        let mut gateway = match Box::pin(self.start(loaded, since, stops)).await {
             Ok(gateway) => gateway,
             Err(exit) => return Ok(exit),
         };
