@@ -123,16 +123,16 @@ fn scripted_project(script: &str) -> (Workspace, Command) {
 
 /// The script of a build that writes this component.
 fn writes(file: &str) -> String {
-    format!("cp '{}' .new && mv .new {file}", component("time").display())
+    format!("mkdir -p target && cp '{}' target/new && mv target/new {file}", component("time").display())
 }
 
 #[test]
 fn a_corrected_source_is_built_without_another_save() {
-    let (workspace, command) = scripted_project(&writes("other.wasm"));
+    let (workspace, command) = scripted_project(&writes("target/other.wasm"));
     let mut terminal = Terminal::start(&command);
     terminal.wait_for("set `source` in `[plugins.clock]`");
     terminal.wait_for("save a file to build again");
-    workspace.write("gateway.toml", "version = 1\n[plugins.other]\nsource = \"other.wasm\"\n");
+    workspace.write("gateway.toml", "version = 1\n[plugins.other]\nsource = \"target/other.wasm\"\n");
     terminal.wait_for("`gateway.toml` changed");
     terminal.wait_for("watching  the sources");
     workspace.write("lib.rs", "");
