@@ -80,11 +80,11 @@ impl StoredSessions {
 }
 
 fn failure(error: &StoreError) -> SharedStoreError {
-    SharedStoreError(error.to_string())
+    SharedStoreError { reason: error.to_string(), is_uncertain: error.is_uncertain() }
 }
 
 fn malformed(what: &str) -> SharedStoreError {
-    SharedStoreError(format!("{what} is malformed"))
+    SharedStoreError { reason: format!("{what} is malformed"), is_uncertain: true }
 }
 
 impl SharedSessionStore for StoredSessions {
@@ -227,13 +227,14 @@ impl SharedSessionStore for StoredSessions {
         takeover: &'a NotificationTakeover,
     ) -> StoreOperation<'a, TakeoverOutcome> {
         Box::pin(async move {
-            let NotificationTakeover { id, stream, replica, resumes, rival } = takeover;
+            let NotificationTakeover { id, stream, number, replica, resumes, rival } = takeover;
             let mut call = self.call(SessionScript::TakeNotifications);
             call.arg(id).arg(&stream.0).arg(replica.as_str());
             call.arg(match rival {
                 Rival::Replaced => "replace",
                 Rival::Kept => "keep",
             });
+            call.arg(number.to_string());
             if let Some((StreamName(name), after)) = resumes {
                 call.arg(name).arg(after.to_string());
             }
@@ -361,7 +362,7 @@ impl SharedSessionStore for StoredSessions {
             match timeout(SUBSCRIBE_TIMEOUT, events.recv()).await {
                 Ok(Some(StoreEvent::Connected)) => {}
                 Ok(Some(StoreEvent::Disconnected | StoreEvent::Message { .. }) | None) | Err(_) => {
-                    return Err(SharedStoreError("no subscription to messages".to_owned()));
+                    return Err(SharedStoreError::without_effect("no subscription to messages"));
                 }
             }
             type Wakes = (StoreSubscriber, mpsc::Receiver<StoreEvent>);

@@ -131,6 +131,8 @@ impl fmt::Debug for SupervisorOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Calls,
+    /// Calls while a plugin is developed: its author waits for each build.
+    Development,
     /// Shows their descriptions.
     Inspection,
 }
@@ -171,6 +173,13 @@ impl SupervisorOptions {
     #[must_use]
     pub fn watching(files: BTreeSet<PathBuf>, since: SystemTime) -> Self {
         Self { watched: Some(WatchedFiles { files, since }), ..Self::once() }
+    }
+
+    /// Compiles changed components as fast as possible, because the author of a plugin waits for them. By default, calls
+    /// are more important.
+    #[must_use]
+    pub fn developing(self) -> Self {
+        Self { purpose: Purpose::Development, ..self }
     }
 
     /// The environment variables for re-reading the configuration. By default, those of this process.
@@ -276,7 +285,9 @@ impl Supervisor {
         } = options;
         let inbox: Arc<ChangeInbox> = Arc::default();
         let shared_store = match (&config.store, purpose) {
-            (Some(store), Purpose::Calls) => Some(SharedStore::open(store, config.ca_file.clone()).await),
+            (Some(store), Purpose::Calls | Purpose::Development) => {
+                Some(SharedStore::open(store, config.ca_file.clone()).await)
+            }
             (Some(_), Purpose::Inspection) | (None, _) => None,
         };
         let (state, state_problem) = match &shared_store {
@@ -303,7 +314,10 @@ impl Supervisor {
         let files = watched.as_ref().map(|watched| watched.files.clone()).unwrap_or_default();
         let (watch, watch_server) = watch::channel();
         let deps = ReconcilerDeps {
-            host: Arc::new(WasmPluginHost(Arc::clone(&host))),
+            host: Arc::new(WasmPluginHost {
+                host: Arc::clone(&host),
+                prefers_calls: purpose != Purpose::Development,
+            }),
             reader: Arc::new(ConfigFile { path: config.file.clone(), environment, hook: config_hook }),
             inbox,
             watch,
@@ -565,7 +579,7 @@ async fn find_state(config: &Config, purpose: Purpose) -> (StateLocation, Option
     let directory = || StateLocation::Directory(dir.clone());
     let is_granted = config.plugins.iter().any(|plugin| plugin.allow.state != StateGrant::NotGranted);
     match purpose {
-        Purpose::Calls => (directory(), None),
+        Purpose::Calls | Purpose::Development => (directory(), None),
         Purpose::Inspection if !is_granted => (memory, None),
         Purpose::Inspection => match probe_state(dir).await {
             StateProbe::Some => (directory(), None),

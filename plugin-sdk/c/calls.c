@@ -69,6 +69,16 @@ static bool matches(const char *template, const char *uri, cJSON *variables) {
     return false;
 }
 
+// A resource contains texts and data only.
+static mg_result *readable(mg_result *result, const char *uri) {
+    const cJSON *block;
+    cJSON_ArrayForEach(block, result->content) {
+        if (mg_string(block, "text") || mg_string(block, "blob")) continue;
+        return mg_protocol_error(MG_INTERNAL, "the function of `%s` returned a block that isn't a text or data", uri);
+    }
+    return result;
+}
+
 mg_result *mg_read_resource(const char *uri, const mg_resource **found) {
     // Resources with their own URI come first.
     for (int templates = 0; templates < 2; templates++) {
@@ -76,7 +86,7 @@ mg_result *mg_read_resource(const char *uri, const mg_resource **found) {
             cJSON *variables = cJSON_CreateObject();
             if (mg_is_template(resource->uri) != templates || !matches(resource->uri, uri, variables)) continue;
             *found = resource;
-            return checked(resource->read(uri, variables), resource->uri);
+            return readable(checked(resource->read(uri, variables), resource->uri), resource->uri);
         }
     }
     return mg_protocol_error(MG_NOT_FOUND, "there is no resource `%s`", uri);

@@ -84,7 +84,7 @@ static bool has_ended(wasi_io_0_2_12_streams_stream_error_t *error, const mg_out
 }
 
 static bool invalid_request(const mg_outgoing *request) {
-    mg_set_error("invalid URL `%s`: the gateway rejected its method, host or path", request->url);
+    mg_set_error("invalid URL `%s`: the gateway rejected its method, host or path", request->origin);
     return false;
 }
 
@@ -200,6 +200,10 @@ static bool read_body(
         return invalid_request(request);
     }
     wasi_io_0_2_12_streams_borrow_input_stream_t reader = wasi_io_0_2_12_streams_borrow_input_stream(stream);
+    // With its size from the start, a large body isn't copied.
+    const char *length = mg_header(response, "content-length");
+    size_t announced = length ? strtoul(length, NULL, 10) : 0;
+    if (announced > request->max_body || announced > SIZE_MAX / 2) announced = 0;
     size_t capacity = 0;
     mg_bytes all = {0};
     bool is_read = true;
@@ -210,24 +214,26 @@ static bool read_body(
             is_read = has_ended(&error, request);
             break;
         }
-        if (all.size + part.len > request->max_body) {
+        if (part.len > request->max_body - all.size) {
             mg_set_error("the response from `%s` is larger than %zu bytes; to allow more, set `max_body`",
                 request->origin, request->max_body);
             contract_list_u8_free(&part);
             is_read = false;
             break;
         }
-        if (all.size + part.len > capacity) {
-            capacity = (all.size + part.len) * 2;
-            all.data = realloc(all.data, capacity);
-            if (!all.data) abort();
+        if (part.len > capacity - all.size) {
+            size_t needed = all.size + part.len;
+            size_t doubled = needed < SIZE_MAX / 2 ? needed * 2 : needed;
+            capacity = !all.data && announced >= needed ? announced : doubled;
+            all.data = mg_resize(all.data, capacity + 1);
         }
         if (part.len) memcpy(all.data + all.size, part.ptr, part.len);
         all.size += part.len;
         contract_list_u8_free(&part);
     }
-    response->body = (mg_bytes){mg_copy(all.data, all.size), all.size};
-    free(all.data);
+    if (!all.data) all.data = mg_alloc(1);
+    all.data[all.size] = '\0';
+    response->body = all;
     wasi_io_0_2_12_streams_input_stream_drop_own(stream);
     wasi_http_types_incoming_body_drop_own(body);
     return is_read;
@@ -258,7 +264,9 @@ bool mg_host_send(const mg_outgoing *request, mg_response *response) {
     if (request->timeout > 0) {
         options = wasi_http_types_constructor_request_options();
         wasi_http_types_borrow_request_options_t set = wasi_http_types_borrow_request_options(options);
-        wasi_http_types_duration_t nanoseconds = (wasi_http_types_duration_t)(request->timeout * 1e9);
+        // A longer time, such as `INFINITY`, doesn't fit.
+        double seconds = request->timeout < 1e9 ? request->timeout : 1e9;
+        wasi_http_types_duration_t nanoseconds = (wasi_http_types_duration_t)(seconds * 1e9);
         wasi_http_types_method_request_options_set_connect_timeout(set, &nanoseconds);
         wasi_http_types_method_request_options_set_first_byte_timeout(set, &nanoseconds);
         wasi_http_types_method_request_options_set_between_bytes_timeout(set, &nanoseconds);
@@ -266,6 +274,7 @@ bool mg_host_send(const mg_outgoing *request, mg_response *response) {
     wasi_http_types_own_future_incoming_response_t future;
     wasi_http_types_error_code_t code;
     if (!wasi_http_outgoing_handler_handle(outgoing, request->timeout > 0 ? &options : NULL, &future, &code)) {
+        if (request->body) wasi_http_types_outgoing_body_drop_own(body);
         return explain(&code, request);
     }
     if (request->body && !upload(body, request)) {

@@ -1,5 +1,6 @@
 // Requests: URLs, redirects, and encodings.
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -63,12 +64,20 @@ static bool parse(const char *url, mg_outgoing *outgoing) {
 
 // The URL of a redirect.
 static const char *join(const mg_outgoing *from, const char *location) {
-    if (strstr(location, "://") && strcspn(location, "/?#") > 0) return location;
+    if (strncmp(location + strcspn(location, ":/?#"), "://", 3) == 0) return location;
     if (strncmp(location, "//", 2) == 0) return mg_format("%s:%s", from->is_https ? "https" : "http", location);
     if (*location == '/') return mg_format("%s%s", from->origin, location);
+    if (*location == '#' || *location == '\0') return mg_format("%s%s", from->origin, from->path);
     size_t path = strcspn(from->path, "?");
     while (*location != '?' && path > 0 && from->path[path - 1] != '/') path--;
     return mg_format("%s%.*s%s", from->origin, (int)path, from->path, location);
+}
+
+// A copy in lower case or in upper case.
+static char *with_case(const char *text, int (*change)(int)) {
+    char *copy = mg_copy(text, strlen(text));
+    for (char *letter = copy; *letter; letter++) *letter = (char)change((unsigned char)*letter);
+    return copy;
 }
 
 // Copies headers with lower-case names, except those of this list.
@@ -82,11 +91,7 @@ static bool copy_headers(const char *const *from, const char **to, const char *c
             mg_set_error("a request can have %d headers", MAX_HEADERS);
             return false;
         }
-        char *name = mg_copy(from[0], strlen(from[0]));
-        for (char *letter = name; *letter; letter++) {
-            if (*letter >= 'A' && *letter <= 'Z') *letter |= 0x20;
-        }
-        to[count * 2] = name;
+        to[count * 2] = with_case(from[0], tolower);
         to[count * 2 + 1] = from[1];
         count++;
     }
@@ -129,7 +134,8 @@ mg_response *mg_send(const mg_request *request) {
         }
     }
     if (outgoing.body && !outgoing.size) outgoing.size = strlen(outgoing.body);
-    outgoing.method = request->method ? request->method : outgoing.body ? "POST" : "GET";
+    const char *method = request->method ? request->method : outgoing.body ? "POST" : "GET";
+    outgoing.method = with_case(method, toupper);
     for (int redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
         outgoing.headers = headers;
         mg_response *response = mg_alloc(sizeof *response);
@@ -140,8 +146,10 @@ mg_response *mg_send(const mg_request *request) {
         const char *origin = outgoing.origin;
         if (!parse(join(&outgoing, location), &outgoing)) return NULL;
         if (strcmp(origin, outgoing.origin) != 0 && !copy_headers(headers, headers, SECRET)) return NULL;
-        bool is_post = strcasecmp(outgoing.method, "POST") == 0;
-        if (response->status == 303 || (response->status < 303 && is_post)) {
+        bool becomes_get = response->status == 303 ? strcmp(outgoing.method, "HEAD") != 0
+            : response->status < 303               ? strcmp(outgoing.method, "POST") == 0
+                                                   : false;
+        if (becomes_get) {
             outgoing.method = "GET";
             outgoing.body = NULL;
             outgoing.size = 0;
@@ -160,7 +168,10 @@ cJSON *mg_get_json(const char *url) {
     mg_response *response = mg_get(url);
     if (!response) return NULL;
     cJSON *json = cJSON_ParseWithLength(response->body.data, response->body.size);
-    return json ? json : mg_set_error("the response from `%s` isn't valid JSON", response->url);
+    mg_outgoing place;
+    // A query can contain secrets.
+    if (json || !parse(response->url, &place)) return json;
+    return mg_set_error("invalid response from `%s`: not JSON", place.origin);
 }
 
 const char *mg_header(const mg_response *response, const char *name) {

@@ -19,8 +19,11 @@ struct mg_result {
 
 // === the plugin's side, called by component.c and testing.c ===
 
-// Frees the memory of the previous call.
+// Starts a call: frees the memory of the previous one, and forgets its error and questions.
 void mg_begin(void);
+
+// Forgets the error and the questions, and keeps the memory.
+void mg_reset(void);
 
 mg_result *mg_call_tool(const char *name, const char *arguments);
 mg_result *mg_read_resource(const char *uri, const mg_resource **resource);
@@ -37,6 +40,9 @@ bool mg_is_template(const char *uri);
 
 // Sets the error of `mg_stop`. Returns `NULL`.
 void *mg_set_error(const char *format, ...) MG_PRINTF(1, 2);
+
+// Enlarges memory of `mg_alloc`, or allocates it for `NULL`.
+void *mg_resize(void *memory, size_t size);
 
 // A copy with a null byte at the end.
 char *mg_copy(const void *data, size_t size);

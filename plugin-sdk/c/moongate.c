@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "internal.h"
 
@@ -21,15 +23,28 @@ static mg_block *blocks;
 static const char *last_error;
 static cJSON *questions;
 
+static _Noreturn void out_of_memory(void) {
+    fputs("out of memory\n", stderr);
+    abort();
+}
+
 void *mg_alloc(size_t size) {
     mg_block *block = size < SIZE_MAX - sizeof *block ? malloc(sizeof *block + size) : NULL;
-    if (!block) {
-        fputs("out of memory\n", stderr);
-        abort();
-    }
+    if (!block) out_of_memory();
     block->next = blocks;
     blocks = block;
     return block + 1;
+}
+
+void *mg_resize(void *memory, size_t size) {
+    if (!memory) return mg_alloc(size);
+    mg_block *block = (mg_block *)memory - 1;
+    mg_block **place = &blocks;
+    while (*place != block) place = &(*place)->next;
+    mg_block *larger = size < SIZE_MAX - sizeof *block ? realloc(block, sizeof *block + size) : NULL;
+    if (!larger) out_of_memory();
+    *place = larger;
+    return larger + 1;
 }
 
 // Memory is freed at the next call.
@@ -43,6 +58,10 @@ void mg_begin(void) {
         free(blocks);
         blocks = next;
     }
+    mg_reset();
+}
+
+void mg_reset(void) {
     last_error = NULL;
     questions = NULL;
     cJSON_InitHooks(&(cJSON_Hooks){mg_alloc, keep});
@@ -91,15 +110,17 @@ mg_bytes mg_read_file(const char *path) {
     mg_bytes content = {0};
     FILE *file = fopen(path, "rb");
     if (!file) return content;
-    size_t capacity = 4096;
+    // With its size from the start, a large file isn't copied.
+    struct stat info;
+    bool is_sized = stat(path, &info) == 0 && info.st_size > 0 && (uintmax_t)info.st_size < SIZE_MAX / 2;
+    size_t capacity = is_sized ? (size_t)info.st_size + 2 : 4096;
     char *data = mg_alloc(capacity);
     for (size_t count; (count = fread(data + content.size, 1, capacity - 1 - content.size, file)) > 0;) {
         content.size += count;
         if (content.size == capacity - 1) {
-            char *larger = mg_alloc(capacity * 2);
-            memcpy(larger, data, content.size);
-            data = larger;
+            if (capacity > SIZE_MAX / 2) abort();
             capacity *= 2;
+            data = mg_resize(data, capacity);
         }
     }
     if (!ferror(file)) {
@@ -160,6 +181,7 @@ mg_result *mg_text(const char *format, ...) {
 }
 
 mg_result *mg_structured(cJSON *value) {
+    if (!value) return mg_stop();
     mg_result *result = new_result();
     result->structured = value;
     return add_text(result, cJSON_PrintUnformatted(value));
@@ -259,7 +281,8 @@ void mg_log(mg_log_level level, const char *format, ...) {
 }
 
 void mg_log_json(mg_log_level level, const cJSON *data) {
-    mg_host_log(level, cJSON_PrintUnformatted(data));
+    const char *json = cJSON_PrintUnformatted(data);
+    mg_host_log(level, json ? json : "null");
 }
 
 // === questions ===

@@ -91,7 +91,7 @@ typedef struct mg_resource {
     const char *title;
     const char *description;
     const char *mime_type;
-    // `variables` are those of the template, as strings.
+    // Returns texts or `mg_data`. `variables` are those of the template, as strings.
     mg_result *(*read)(const char *uri, const cJSON *variables);
 } mg_resource;
 
@@ -143,7 +143,8 @@ bool mg_boolean(const cJSON *object, const char *name, bool fallback);
 // A text for the model, formatted as by `printf`.
 mg_result *mg_text(const char *format, ...) MG_PRINTF(1, 2);
 
-// A structured result, and the same value as JSON text. `mg_tool.output` is its schema.
+// A structured result, and the same value as JSON text. `mg_tool.output` is its schema. `NULL` is the same
+// as `mg_stop`.
 mg_result *mg_structured(cJSON *value);
 
 // Binary data of a resource.
@@ -252,7 +253,8 @@ void mg_resource_updated(const char *uri);
 //
 // Each call has an empty memory. The state is kept between calls, if the operator sets `allow.state = true`.
 
-// The value of `key`, or `fallback` if there is none. `NULL` if it can't be read.
+// The value of `key`, or `fallback` if there is none. `NULL` if it can't be read, or if `fallback` is `NULL`: then there is no
+// error for `mg_stop`.
 cJSON *mg_state_get(const char *key, cJSON *fallback);
 
 // Store a value, or remove one.
@@ -266,7 +268,8 @@ cJSON *mg_state_keys(void);
 bool mg_state_increment(const char *key, int64_t delta, int64_t *sum);
 
 // Replace a value atomically with the result of `change`, and return the new value. If another call changes the value in
-// the meantime, `change` is called again with the current one. If it returns `NULL`, nothing changes.
+// the meantime, `change` is called again with the current one. If `change` returns `NULL`, nothing changes, and the result is
+// `NULL`, without an error for `mg_stop`.
 cJSON *mg_state_update(const char *key, cJSON *fallback, cJSON *(*change)(cJSON *old, void *context), void *context);
 
 // The same for bytes. `value.data` is `NULL` if there is no value.
@@ -277,7 +280,7 @@ bool mg_state_set_bytes(const char *key, const void *data, size_t size);
 
 // A request. Fields that aren't set have defaults.
 typedef struct mg_request {
-    // Default: `GET`, or `POST` if there is a body.
+    // `PUT` and the like. Default: `GET`, or `POST` if there is a body.
     const char *method;
     const char *url;
     // Names and values in turn, ended by `NULL`.

@@ -1,6 +1,6 @@
 // Tests of a plugin as a native program, without WebAssembly and without a gateway.
 //
-// Each test starts without settings, state, pages and answers. Results are valid until the next call.
+// Each test starts without settings, state, pages and answers. Results are valid until the test ends.
 
 #ifndef MOONGATE_TESTING_H
 #define MOONGATE_TESTING_H
@@ -48,7 +48,7 @@ void mg_test_setting(const char *key, const char *value);
 void mg_test_set_state(const char *key, const char *json);
 const char *mg_test_state(const char *key);
 
-// Sets the response for a URL. Other URLs have the status 404.
+// Sets the response for a URL. Other URLs have the status 404. The `body` of a redirect is its location.
 void mg_test_page(const char *url, int status, const char *body);
 
 // Sets the client's answer to the question `key`: `MG_JSON({"action": "accept", "content": {"sure": true}})`.

@@ -18,6 +18,7 @@ typedef struct entry {
     int status;
     char *key;
     char *value;
+    size_t size;
     struct entry *next;
 } entry;
 
@@ -54,7 +55,7 @@ static entry *add(int kind, const char *key, const char *value, size_t size) {
     while (*place) place = &(*place)->next;
     *place = malloc(sizeof **place);
     if (!*place) abort();
-    **place = (entry){.kind = kind, .key = copy(key, strlen(key)), .value = copy(value, size)};
+    **place = (entry){.kind = kind, .key = copy(key, strlen(key)), .value = copy(value, size), .size = size};
     return *place;
 }
 
@@ -69,6 +70,11 @@ static const char *value_of(int kind, const char *key) {
     return found ? found->value : NULL;
 }
 
+// The fake can change while a test uses its value.
+static const char *copied(const char *value) {
+    return value ? mg_copy(value, strlen(value)) : NULL;
+}
+
 static void delete_from(int kind) {
     for (entry **place = &entries; *place;) {
         if ((int)(*place)->kind >= kind) {
@@ -81,7 +87,7 @@ static void delete_from(int kind) {
 
 static const char *at(int kind, size_t index) {
     for (entry *one = entries; one; one = one->next) {
-        if ((int)one->kind == kind && index-- == 0) return one->value;
+        if ((int)one->kind == kind && index-- == 0) return copied(one->value);
     }
     return NULL;
 }
@@ -95,7 +101,7 @@ void mg_test_set_state(const char *key, const char *json) {
 }
 
 const char *mg_test_state(const char *key) {
-    return value_of(STATE, key);
+    return copied(value_of(STATE, key));
 }
 
 void mg_test_page(const char *url, int status, const char *body) {
@@ -244,7 +250,7 @@ static const char *unanswered(const mg_result *result) {
 static mg_answer call(char kind, const char *name, const char *arguments) {
     delete_from(LOG);
     for (;;) {
-        mg_begin();
+        mg_reset(); // a test can use its earlier answers
         const char *refused = kind == 't' ? refusal(name, arguments, NULL) : NULL;
         if (refused) return (mg_answer){.failed = true, .text = refused};
         const mg_resource *resource;
@@ -329,8 +335,8 @@ const char *mg_host_answer(const char *key) {
 }
 
 bool mg_state_get_bytes(const char *key, mg_bytes *value) {
-    const char *found = value_of(STATE, key);
-    *value = found ? (mg_bytes){mg_copy(found, strlen(found)), strlen(found)} : (mg_bytes){0};
+    const entry *found = *find(STATE, key);
+    *value = found ? (mg_bytes){mg_copy(found->value, found->size), found->size} : (mg_bytes){0};
     return true;
 }
 
@@ -379,9 +385,11 @@ bool mg_host_snapshot_value(mg_snapshot *snapshot, mg_bytes *value) {
 
 mg_swap mg_host_swap(mg_snapshot **snapshot, const void *data, size_t size) {
     const char *key = (*snapshot)->key;
-    const char *old = (*snapshot)->value.data;
-    const char *current = value_of(STATE, key);
-    if (old ? !current || strcmp(old, current) != 0 : current != NULL) {
+    const mg_bytes *old = &(*snapshot)->value;
+    const entry *current = *find(STATE, key);
+    bool is_same = current && old->data ? current->size == old->size && memcmp(current->value, old->data, old->size) == 0
+                                        : !current && !old->data;
+    if (!is_same) {
         *snapshot = mg_host_snapshot(key);
         return MG_SWAP_CHANGED;
     }
@@ -390,13 +398,17 @@ mg_swap mg_host_swap(mg_snapshot **snapshot, const void *data, size_t size) {
 }
 
 bool mg_host_send(const mg_outgoing *request, mg_response *response) {
-    static const char *no_headers[] = {NULL};
     entry *page = *find(PAGE, request->url);
     if (!page) page = *find(PAGE, mg_format("%s%s", request->origin, request->path)); // as it is sent
     response->status = page ? page->status : 404;
-    const char *body = page ? page->value : "";
-    response->body = (mg_bytes){mg_copy(body, strlen(body)), strlen(body)};
-    response->headers = no_headers;
+    char *body = mg_copy(page ? page->value : "", page ? page->size : 0);
+    bool is_redirect = response->status >= 300 && response->status < 400;
+    response->headers = mg_alloc(3 * sizeof *response->headers);
+    response->headers[0] = is_redirect ? "location" : NULL;
+    response->headers[1] = body;
+    response->headers[2] = NULL;
+    bool has_body = page && !is_redirect && strcmp(request->method, "HEAD") != 0;
+    response->body = has_body ? (mg_bytes){body, page->size} : (mg_bytes){mg_copy("", 0), 0};
     return true;
 }
 

@@ -84,7 +84,7 @@ async function load() {
     const built = await esbuild.build({
         ...common, platform: "node", entryPoints: [source],
         // Packages in CommonJS require Node's modules.
-        banner: { js: 'import { createRequire as nodeRequire } from "node:module"; globalThis.require = nodeRequire(import.meta.url);' },
+        banner: { js: 'import { createRequire as moongateRequire } from "node:module"; globalThis.require = moongateRequire(import.meta.url);' },
         plugins: [
             {
                 name: "moongate",

@@ -153,7 +153,7 @@ pub(crate) fn check(project: &Project) -> Result<Tally> {
     let mut total = Tally::default();
     for source in LIBRARIES {
         total.add(match ForeignPlugin::install_tools(project, source)? {
-            Ok(library) => library.test()?,
+            Ok(library) => library.test(project)?,
             Err(missing) => install::skip_loudly(source.name, &missing),
         });
     }
@@ -161,7 +161,7 @@ pub(crate) fn check(project: &Project) -> Result<Tally> {
         total.add(match ForeignPlugin::install(project, source)? {
             Ok(plugin) => {
                 plugin.build(project)?;
-                if plugin.source.join("tests").is_dir() { plugin.test()? } else { Tally::default() }
+                if plugin.source.join("tests").is_dir() { plugin.test(project)? } else { Tally::default() }
             }
             Err(missing) => install::skip_loudly(&format!("plugin {}", source.name), &missing),
         });
@@ -234,6 +234,7 @@ impl ForeignPlugin {
         let tools = match source.language {
             Language::JavaScript => library::npm_package(project, source.tools)?,
             Language::Python => library::wheel(project, &installed.tools)?,
+            Language::C => Ok(installed.tools.clone()),
         };
         Ok(tools.map(|tools| Self { tools, library: None, ..installed }))
     }
@@ -305,7 +306,7 @@ impl ForeignPlugin {
     }
 
     /// Runs the plugin's own tests, which need no component.
-    fn test(&self) -> Result<Tally> {
+    fn test(&self, project: &Project) -> Result<Tally> {
         let run = match self.language {
             Language::JavaScript => {
                 let package = self.tools.join("node_modules/moongate");

@@ -115,7 +115,7 @@ impl Dev {
         let since = SystemTime::now();
         let loaded = configuration::read(Some(&project.config_file));
         let admin = inspect.then_some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
-        let serve = Serve::over_http(http, admin);
+        let serve = Serve::for_development(http, admin);
         let mut gateway = match Box::pin(serve.start(loaded, since, stops)).await {
             Ok(gateway) => gateway,
             Err(exit) => return Ok(exit),

@@ -63,6 +63,9 @@ pub(super) struct Serve {
     /// The sockets that the service manager passed.
     #[arg(skip)]
     passed: PassedSockets,
+    /// For the author of a plugin.
+    #[arg(skip)]
+    is_development: bool,
 }
 
 /// A gateway that serves until it is shut down.
@@ -116,10 +119,18 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 impl Serve {
-    /// Serves over HTTP at `http`, by default the configured address, and with an admin listener at `admin`.
-    pub(super) fn over_http(http: Option<SocketAddr>, admin: Option<SocketAddr>) -> Self {
-        let passed = PassedSockets::default();
-        Self { stdio: false, http: Some(http), listen: None, admin: admin.map(Some), trace: None, passed }
+    /// Serves a plugin to its author over HTTP at `http`, by default the configured address, and with an admin listener at
+    /// `admin`.
+    pub(super) fn for_development(http: Option<SocketAddr>, admin: Option<SocketAddr>) -> Self {
+        Self {
+            stdio: false,
+            http: Some(http),
+            listen: None,
+            admin: admin.map(Some),
+            trace: None,
+            passed: PassedSockets::default(),
+            is_development: true,
+        }
     }
 
     /// Serves these sockets instead of listening itself.
@@ -168,6 +179,7 @@ impl Serve {
         service.loading(config.plugins.len()).await;
         let ListenAddresses { http, unix_socket, admin } = addresses;
         let plugins = supervisor::SupervisorOptions::watching(files, since);
+        let plugins = if self.is_development { plugins.developing() } else { plugins };
         let trace = self.trace.clone();
         let stdio = self.stdio.then(StdioStreams::open);
         let passed = std::mem::take(&mut self.passed);

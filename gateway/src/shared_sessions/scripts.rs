@@ -182,12 +182,12 @@ local function add_event(id, stream, number, message, most, ttl)
   return type(added) == 'string'
 end
 
--- Returns 1 as well if there are more events than fit into so many bytes.
-local function events_after(id, stream, after, most_bytes)
+-- The events after one, to another one or to the end. Returns 1 as well if there are more than fit into so many bytes.
+local function events_after(id, stream, after, last, most_bytes)
   local events, bytes = {}, 0
   local log, entry = part(id, 'log:' .. stream), {after .. '-0'}
   while true do
-    entry = redis.call('XRANGE', log, '(' .. entry[1], '+', 'COUNT', 1)[1]
+    entry = redis.call('XRANGE', log, '(' .. entry[1], last or '+', 'COUNT', 1)[1]
     if not entry then
       return events, 0
     end
@@ -333,7 +333,7 @@ const TAKE_NOTIFICATIONS: &str = "
 if not exists(id) then
   return {'ended', {}, {}, {}}
 end
-local stream, replica, rival, resumed, after = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+local stream, replica, rival, number, resumed, after = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], tonumber(ARGV[8])
 local record = part(id, 'record')
 local notifier = redis.call('HMGET', record, 'notifier', 'notifier_replica')
 if rival == 'keep' and notifier[1] and notifier[1] ~= stream and is_alive(notifier[2]) then
@@ -349,27 +349,52 @@ for _, kind in ipairs({'tools', 'prompts', 'resources'}) do
     known[#known + 1] = digest
   end
 end
+-- The streams that had the notifications in turn, oldest first, each with the number of its last event before its turn.
+local turns = {}
+for name, start in string.gmatch(redis.call('HGET', record, 'turns') or '', '(%S+):(%d+)') do
+  turns[#turns + 1] = {name, tonumber(start)}
+end
+local function last_event(turn)
+  for i = turn + 1, #turns do
+    if turns[i][1] == turns[turn][1] then
+      return turns[i][2]
+    end
+  end
+end
 local logs = {}
 if resumed then
-  -- The streams that continue the first one. Its client has received nothing of them if it resumes the first one again.
-  local streams = {}
-  for name in string.gmatch(redis.call('HGET', record, 'continued') or '', '%S+') do
-    streams[#streams + 1] = name
+  local first
+  for i, turn in ipairs(turns) do
+    if not first and turn[1] == resumed and turn[2] <= after and after <= (last_event(i) or after) then
+      first = i
+    end
   end
-  -- The client has everything of the streams before the one that it resumes.
-  while streams[1] and streams[1] ~= resumed do
-    table.remove(streams, 1)
+  if not first then
+    -- A turn that isn't there any more is older than all others.
+    table.insert(turns, 1, {resumed, 0})
+    first = 1
   end
-  streams[1] = resumed
-  for i, name in ipairs(streams) do
-    logs[i] = {name, (events_after(id, name, i == 1 and after or 0))}
+  for i = first, #turns do
+    local start = i == first and after or turns[i][2]
+    logs[#logs + 1] = {turns[i][1], (events_after(id, turns[i][1], start, last_event(i)))}
   end
-  streams[#streams + 1] = stream
-  if #streams > 8 then
-    table.remove(streams, 2)
+  -- A client that resumes has everything of the turns before. One whose stream only gets its turn back might not.
+  if rival == 'replace' then
+    for _ = 2, first do
+      table.remove(turns, 1)
+    end
   end
-  redis.call('HSET', record, 'continued', table.concat(streams, ' '))
 end
+if #turns == 0 or turns[#turns][1] ~= stream then
+  local newest = redis.call('XREVRANGE', part(id, 'log:' .. stream), '+', '-', 'COUNT', 1)[1]
+  local logged = newest and string.match(newest[1], '^%d+') or 0
+  turns[#turns + 1] = {stream, math.max(number, logged)}
+end
+local texts = {}
+for i = math.max(1, #turns - 15), #turns do
+  texts[#texts + 1] = turns[i][1] .. ':' .. turns[i][2]
+end
+redis.call('HSET', record, 'turns', table.concat(texts, ' '))
 return {'taken', known, redis.call('HGETALL', part(id, 'subscriptions')), logs}
 ";
 
@@ -445,7 +470,7 @@ if not found[1] or not exists(id) then
   return {{}, {}, 0}
 end
 redis.call('HSET', facts, 'watcher', watcher)
-local events, more = events_after(id, stream, after, ARGV[6])
+local events, more = events_after(id, stream, after, nil, ARGV[6])
 return {{found[1], found[2] or '', found[3] or ''}, events, more}
 ";
 

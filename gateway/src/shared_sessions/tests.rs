@@ -74,6 +74,7 @@ impl Fixture {
         NotificationTakeover {
             id: "x".to_owned(),
             stream: name(stream),
+            number: 0,
             replica: self.ann.clone(),
             resumes: resumes.map(|(stream, after)| (name(stream), after)),
             rival,
@@ -227,6 +228,41 @@ async fn a_stream_resumed_twice_brings_what_the_first_attempt_missed() {
     fixture.claim("g4", 1, list()).await;
     // From the middle: it has everything of the streams before.
     assert_eq!(take("g5", Some(("g3", 0))).await, [event("g3", 1), event("g4", 1)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_older_stream_brings_what_an_abandoned_one_took() {
+    let Some(fixture) = Fixture::start().await else { return };
+    let Fixture { store, .. } = &fixture;
+    fixture.create("x", "ann", 10).await;
+    let take = async |takeover| {
+        let taken = store.take_notifications(&takeover).await.unwrap();
+        let TakeoverOutcome::Taken(state) = taken else { panic!("{taken:?}") };
+        let events =
+            state.events.into_iter().map(|(StreamName(stream), number, _)| format!("{stream}-{number}"));
+        events.collect::<Vec<_>>()
+    };
+    let replacing = |stream, resumes| fixture.takeover(stream, resumes, Rival::Replaced);
+    let list = || ToldChange::List(ListKind::Tools, Digest::of(b"more tools"));
+    for (stream, resumes) in [("g1", None), ("g2", Some(("g1", 0))), ("g3", Some(("g2", 0)))] {
+        assert_eq!(take(replacing(stream, resumes)).await, Vec::<String>::new());
+    }
+    fixture.claim("g3", 1, list()).await;
+    // Gateways that were stopped serve earlier requests, whose client is at `g3` now.
+    assert_eq!(take(replacing("late1", Some(("g1", 0)))).await, ["g3-1"]);
+    assert_eq!(fixture.claim("late1", 1, list()).await, ClaimOutcome::Claimed);
+    assert_eq!(take(replacing("late2", None)).await, Vec::<String>::new());
+    assert_eq!(fixture.claim("late2", 1, list()).await, ClaimOutcome::Claimed);
+    assert_eq!(fixture.claim("g3", 2, list()).await, ClaimOutcome::Lost);
+    store.release_notifications("x", &name("late2")).await.unwrap();
+    let again = |last| NotificationTakeover { number: 1, ..fixture.takeover("g3", Some(last), Rival::Kept) };
+    assert_eq!(take(again(("g3", 1))).await, ["late1-1", "late2-1"]);
+    assert_eq!(take(again(("late2", 1))).await, Vec::<String>::new(), "it has them now");
+    assert_eq!(fixture.claim("g3", 2, list()).await, ClaimOutcome::Claimed);
+    // The client goes on from any event that it can have received last.
+    assert_eq!(take(replacing("g4", Some(("g3", 1)))).await, ["late1-1", "late2-1", "g3-2"]);
+    assert_eq!(take(replacing("g5", Some(("late1", 1)))).await, ["late2-1", "g3-2"]);
+    assert_eq!(take(replacing("g6", Some(("g3", 2)))).await, Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -13,7 +13,11 @@ use moongate_system::background::MovableFuture;
 use super::plugin_host::{CandidateFile, LoadFailure, LoadFuture, LoadedCode, PluginHost, Recovery};
 
 /// Loads plugins with the Wasm host.
-pub(super) struct WasmPluginHost(pub(super) Arc<WasmHost>);
+pub(super) struct WasmPluginHost {
+    pub(super) host: Arc<WasmHost>,
+    /// Calls are more important than compiling changed components.
+    pub(super) prefers_calls: bool,
+}
 
 /// A file that the Wasm host has read.
 struct WasmComponentFile {
@@ -23,7 +27,7 @@ struct WasmComponentFile {
 
 impl PluginHost for WasmPluginHost {
     fn read(&self, config: Arc<PluginConfig>) -> LoadFuture<Box<dyn CandidateFile>> {
-        let host = Arc::clone(&self.0);
+        let host = Arc::clone(&self.host);
         Box::pin(async move {
             let component = host.read(&config).await.map_err(|error| load_failure(&config, &error))?;
             Ok(Box::new(WasmComponentFile { host, component }) as Box<dyn CandidateFile>)
@@ -31,11 +35,13 @@ impl PluginHost for WasmPluginHost {
     }
 
     fn find_described(&self, config: &Arc<PluginConfig>) -> Option<Arc<dyn LoadedCode>> {
-        Some(self.0.find_described(config)? as Arc<dyn LoadedCode>)
+        Some(self.host.find_described(config)? as Arc<dyn LoadedCode>)
     }
 
     fn start_serving(&self) {
-        self.0.start_serving();
+        if self.prefers_calls {
+            self.host.start_serving();
+        }
     }
 }
 

@@ -33,6 +33,8 @@ const MAX_WAITING_RESOURCES: usize = 4096;
 #[derive(Debug, Default)]
 pub(super) struct ListRefreshes {
     schedule: Schedule,
+    /// The plugins that reported changed lists, which other gateways must know as well.
+    to_share: BTreeSet<PluginId>,
     /// Changed resources that the plugin doesn't own, but may own with its next lists.
     waiting: BTreeMap<PluginId, BTreeSet<ResourceUri>>,
     /// The last logged reason for rejecting a plugin's lists.
@@ -45,9 +47,14 @@ pub(super) struct ListRefreshes {
 pub(super) type RefreshResult = Result<Option<LoadedPlugin>, String>;
 
 impl ListRefreshes {
-    /// The next plugin to ask. It counts as being asked from now on.
-    pub(super) fn start(&mut self, now: Instant) -> Option<PluginId> {
-        self.schedule.start(now)
+    /// The next plugin to ask. It counts as being asked from now on. If it reported changed lists here, other gateways ask
+    /// it as well: not at each report, because it may report changes in every call.
+    pub(super) fn start(&mut self, now: Instant, updates: &ResourceUpdates) -> Option<PluginId> {
+        let plugin = self.schedule.start(now)?;
+        if self.to_share.remove(&plugin) {
+            updates.report_lists(&plugin);
+        }
+        Some(plugin)
     }
 
     /// The next time to call [`Self::start`], unless an answer arrives first.
@@ -76,6 +83,7 @@ impl ListRefreshes {
         let ReportedChanges { lists, resources } = reported;
         if lists {
             self.schedule.request(plugin.clone());
+            self.to_share.insert(plugin.clone());
         }
         let foreign = notify_owned(plugin, resources, catalog, updates);
         if !self.schedule.is_pending(plugin) {
@@ -125,6 +133,7 @@ impl ListRefreshes {
 
     /// The plugin is gone.
     pub(super) fn forget(&mut self, plugin: &PluginId) {
+        self.to_share.remove(plugin);
         self.waiting.remove(plugin);
         self.logged.remove(plugin);
         self.foreign_warnings.remove(plugin);

@@ -389,7 +389,7 @@ impl Reconciler {
 
     /// Starts to ask the plugins that are due for their lists.
     fn start_list_refreshes(&mut self, now: Instant) {
-        while let Some(plugin) = self.list_refreshes.start(now) {
+        while let Some(plugin) = self.list_refreshes.start(now, &self.deps.updates) {
             let managed = self.plugins.iter().find(|managed| *managed.id() == plugin);
             match managed.and_then(|managed| Some((managed.serial, managed.active_loaded()?.clone()))) {
                 Some((serial, before)) => drop(self.tasks.spawn(async move {

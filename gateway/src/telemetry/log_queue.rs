@@ -58,9 +58,10 @@ impl QueuedLines {
         })
     }
 
-    /// Removes all lines, and keeps the buffers.
+    /// Removes all lines, and keeps the buffers, unless a long line has made them large.
     fn clear(&mut self) {
         self.bytes.clear();
+        self.bytes.shrink_to(MAX_QUEUED_BYTES);
         self.ends.clear();
         self.dropped = 0;
     }

@@ -82,8 +82,8 @@ impl StoreError {
             }
             Self::Lost(_) => "if the server uses TLS, write `rediss://` in `url`; otherwise, see its log",
             Self::Timeout => {
-                "check the server and the network; if it uses TLS, `url` starts with `rediss://`; `response_timeout` \
-                 and `connect_timeout` in `[store]` are the limits"
+                "check the server and the network; `url` starts with `rediss://` for a server with TLS, and with \
+                 `redis://` for one without; `response_timeout` and `connect_timeout` in `[store]` are the limits"
             }
             Self::PasswordRequired => "set `password` in `[store]`",
             Self::PasswordRefused => "correct `password` in `[store]`, or the user in `url`",

@@ -1,5 +1,6 @@
 // Tests of the library: what the guide doesn't show.
 
+#include <errno.h>
 #include <string.h>
 
 #include "internal.h"
@@ -10,8 +11,14 @@ static mg_result *echo(const cJSON *arguments) {
 }
 
 static mg_result *fetch(const cJSON *arguments) {
-    mg_response *response = mg_get(mg_string(arguments, "url"));
-    return response ? mg_text("%s", response->body.data) : mg_stop();
+    mg_response *response = mg_send(&(mg_request){
+        .url = mg_string(arguments, "url"), .method = mg_string(arguments, "method"),
+    });
+    return response && mg_is_success(response) ? mg_text("%s", response->body.data) : mg_stop();
+}
+
+static mg_result *fetch_json(const cJSON *arguments) {
+    return mg_structured(mg_get_json(mg_string(arguments, "url")));
 }
 
 static mg_result *nothing(const cJSON *arguments) {
@@ -51,13 +58,23 @@ static mg_result *read_data(const char *uri, const cJSON *variables) {
     return mg_data("a\0b", 3);
 }
 
+static mg_result *read_image(const char *uri, const cJSON *variables) {
+    (void)uri;
+    (void)variables;
+    return mg_add_image(mg_text("An image"), "PNG", 3, "image/png");
+}
+
 static const mg_field echo_arguments[] = {
     {.name = "text", .type = MG_STRING, .description = "A \"text\"."},
     {.name = "count", .type = MG_INTEGER, .optional = true, .schema = MG_JSON({"minimum": 0, "type": "integer"})},
     {.name = "ratio", .type = MG_NUMBER, .optional = true},
     {0},
 };
-static const mg_field url_arguments[] = {{.name = "url", .type = MG_STRING}, {0}};
+static const mg_field url_arguments[] = {
+    {.name = "url", .type = MG_STRING},
+    {.name = "method", .type = MG_STRING, .optional = true},
+    {0},
+};
 
 static const mg_tool tools[] = {
     {.name = "echo", .arguments = echo_arguments, .output = echo_arguments, .call = echo},
@@ -65,6 +82,7 @@ static const mg_tool tools[] = {
     {.name = "nothing", .call = nothing},
     {.name = "both", .call = both},
     {.name = "contend", .call = contend},
+    {.name = "fetch_json", .arguments = url_arguments, .call = fetch_json},
     {0},
 };
 
@@ -72,6 +90,7 @@ static const mg_resource resources[] = {
     {.uri = "x://files/{+path}", .read = read_any},
     {.uri = "x://days/{year}/{day}?of={name}", .read = read_any},
     {.uri = "x://files/data", .read = read_data},
+    {.uri = "x://files/image", .read = read_image},
     {0},
 };
 
@@ -96,7 +115,14 @@ static void wrong_arguments_and_results_are_refused(void) {
     mg_expect_string(mg_call("nothing", "{}").text, "the function of `nothing` returned no result");
 }
 
-static void redirects_and_statuses_are_followed(void) {
+static void answers_are_valid_until_the_test_ends(void) {
+    mg_answer first = mg_call("echo", mg_format("{\"text\":\"%s\"}", "a"));
+    mg_answer second = mg_call("echo", first.structured);
+    mg_expect_string(first.text, second.text);
+    mg_expect_string(second.structured, MG_JSON({"text":"a"}));
+}
+
+static void urls_and_statuses_are_read(void) {
     mg_test_page("https://a.example/x?q=%C3%A9", 200, "found");
     mg_expect_string(mg_call("fetch", MG_JSON({"url": "https://a.example/x?q=\u00e9#top"})).text, "found");
     mg_expect_string(mg_call("fetch", MG_JSON({"url": "https://me:pass@a.example/y"})).text,
@@ -105,6 +131,40 @@ static void redirects_and_statuses_are_followed(void) {
         "invalid URL `ftp://a.example`: expected `http://` or `https://` and a host");
     mg_expect(mg_call("fetch", MG_JSON({"url": "https://:80/"})).failed);
     mg_expect_string(mg_encode("a b/\xc3\xa9&"), "a%20b%2F%C3%A9%26");
+}
+
+static void redirects_are_followed(void) {
+    static const char *const targets[][2] = {
+        {"https://b.example/", "https://b.example/"},
+        {"//b.example/", "https://b.example/"},
+        {"/other", "https://a.example/other"},
+        {"other?next=https://b.example/", "https://a.example/days/other?next=https://b.example/"},
+        {"?day=2", "https://a.example/days/today?day=2"},
+    };
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        mg_test_page("https://a.example/days/today?day=1", 302, targets[i][0]);
+        mg_test_page(targets[i][1], 200, targets[i][0]);
+        mg_expect_string(mg_call("fetch", MG_JSON({"url": "https://a.example/days/today?day=1"})).text, targets[i][0]);
+    }
+    mg_test_page("https://a.example/loop?x=/y", 301, "#top");
+    mg_expect_string(mg_call("fetch", MG_JSON({"url": "https://a.example/loop?x=/y"})).text, "more than 10 redirects");
+}
+
+static void redirects_keep_the_method_head(void) {
+    mg_test_page("https://a.example/old", 303, "/new");
+    mg_test_page("https://a.example/new", 200, "body");
+    mg_expect_string(mg_call("fetch", MG_JSON({"url": "https://a.example/old", "method": "put"})).text, "body");
+    mg_expect_string(mg_call("fetch", MG_JSON({"url": "https://a.example/old", "method": "head"})).text, "");
+}
+
+static void values_that_are_missing_end_the_call(void) {
+    mg_expect_string(mg_call("fetch_json", MG_JSON({"url": "https://a.example"})).text,
+        "`https://a.example` returned status 404");
+    mg_test_page("https://a.example/?key=secret", 200, "<html>");
+    mg_expect_string(mg_call("fetch_json", MG_JSON({"url": "https://a.example/?key=secret"})).text,
+        "invalid response from `https://a.example`: not JSON");
+    mg_log_json(MG_INFO, NULL);
+    mg_expect_string(mg_test_log(0), "null");
 }
 
 static void questions_are_asked_together(void) {
@@ -121,12 +181,26 @@ static void updates_are_repeated_after_a_change(void) {
     mg_expect_string(mg_test_state("counted"), "6");
 }
 
+static void the_state_keeps_all_bytes(void) {
+    mg_bytes value;
+    mg_expect(mg_state_set_bytes("bytes", "a\0b", 3) && mg_state_get_bytes("bytes", &value));
+    mg_expect(value.size == 3 && memcmp(value.data, "a\0b", 4) == 0);
+    mg_snapshot *snapshot = mg_host_snapshot("bytes");
+    mg_state_set_bytes("bytes", "a\0c", 3);
+    mg_expect(mg_host_swap(&snapshot, "d", 1) == MG_SWAP_CHANGED);
+    mg_expect(mg_host_swap(&snapshot, "d", 1) == MG_SWAPPED);
+    mg_test_set_state("bytes", mg_test_state("bytes"));
+    mg_expect_string(mg_test_state("bytes"), "d");
+}
+
 static void templates_match_like_uris(void) {
     mg_expect_string(mg_read("x://files/a/b%20c").text, "x://files/a/b%20c {\"path\":\"a/b c\"}");
     mg_expect_string(mg_read("x://days/2026/5?of=Ada").text,
         "x://days/2026/5?of=Ada {\"name\":\"Ada\",\"day\":\"5\",\"year\":\"2026\"}");
     mg_expect_string(mg_read("x://days/2026/5/6?of=Ada").text, "there is no resource `x://days/2026/5/6?of=Ada`");
     mg_expect_string(mg_read("x://files/data").text, "a");
+    mg_expect_string(mg_read("x://files/image").text,
+        "the function of `x://files/image` returned a block that isn't a text or data");
 }
 
 static void numbers_outside_of_the_range_have_the_fallback(void) {
@@ -136,6 +210,16 @@ static void numbers_outside_of_the_range_have_the_fallback(void) {
     mg_expect(mg_integer(object, "text", 7) == 7);
     mg_expect(mg_boolean(object, "missing", true));
     mg_expect(mg_string(object, "huge") == NULL);
+}
+
+static void files_are_read_whole(void) {
+    mg_bytes text = mg_read_file(__FILE__);
+    mg_expect(text.size > 8192 && strlen(text.data) == text.size);
+    mg_expect(strcmp(text.data + text.size - 3, "\n}\n") == 0);
+    mg_bytes empty = mg_read_file("/dev/null");
+    mg_expect(empty.data && empty.size == 0);
+    mg_expect(mg_read_file("missing").data == NULL && errno == ENOENT);
+    mg_expect(mg_read_file(".").data == NULL && errno == EISDIR);
 }
 
 static void base64_keeps_all_bytes(void) {
@@ -149,11 +233,17 @@ static void base64_keeps_all_bytes(void) {
 int main(void) {
     mg_test(schemas_describe_fields);
     mg_test(wrong_arguments_and_results_are_refused);
-    mg_test(redirects_and_statuses_are_followed);
+    mg_test(answers_are_valid_until_the_test_ends);
+    mg_test(urls_and_statuses_are_read);
+    mg_test(redirects_are_followed);
+    mg_test(redirects_keep_the_method_head);
+    mg_test(values_that_are_missing_end_the_call);
     mg_test(questions_are_asked_together);
     mg_test(updates_are_repeated_after_a_change);
+    mg_test(the_state_keeps_all_bytes);
     mg_test(templates_match_like_uris);
     mg_test(numbers_outside_of_the_range_have_the_fallback);
+    mg_test(files_are_read_whole);
     mg_test(base64_keeps_all_bytes);
     return mg_test_result();
 }

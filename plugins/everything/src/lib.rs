@@ -1,9 +1,10 @@
 //! The plugin `everything`: all features of MCP, for the official conformance suite, and the items of the official server
 //! `everything`.
 //!
-//! Names, texts and schemas are defined by the suite and the server, and must not change; it finds items by name, so the plugin runs
-//! with `prefix = ""`. `test_simple_text` is the first tool because the suite calls the first one without arguments.
-//! Items of this block that appear and disappear are last in their lists. The tools of the official server follow.
+//! Names, texts and schemas are defined by the suite and the server, and must not change. The suite finds items by name,
+//! so it runs with `prefix = ""`. `test_simple_text` is the first tool because the suite calls the first one without
+//! arguments. Items of this block that appear and disappear are last in their lists. The tools of the official server
+//! follow.
 #![forbid(unsafe_code)]
 
 use std::thread;

@@ -134,6 +134,27 @@ fn a_new_c_project_passes_its_tests_builds_and_answers() {
 }
 
 #[test]
+fn tests_in_c_need_only_zig() {
+    let workspace = Workspace::new("");
+    let project = new_project(&workspace, "hello", "c");
+    let path = env::var_os("PATH").unwrap();
+    let make = env::split_paths(&path).map(|path| path.join("make")).find(|path| path.is_file()).unwrap();
+    let programs = workspace.path().join("programs");
+    fs::create_dir(&programs).unwrap();
+    symlink(make, programs.join("make")).unwrap();
+    let commands = || {
+        let mut make = Command::new("make");
+        make.args(["-n", "test"]).current_dir(&project).env("PATH", &programs).env_remove("CC");
+        succeeded(&make.output().unwrap())
+    };
+    let printed = commands();
+    assert!(printed.contains("\n.venv/bin/python -m ziglang cc -std=c17 "), "{printed}");
+    symlink(env::current_exe().unwrap(), programs.join("zig")).unwrap();
+    let printed = commands();
+    assert!(printed.contains("\nzig cc -std=c17 "), "{printed}");
+}
+
+#[test]
 fn a_broken_c_project_shows_the_compilers_errors() {
     let workspace = Workspace::new("");
     let project = new_project(&workspace, "hello", "c");
@@ -185,7 +206,7 @@ fn build_names_what_to_install() {
     let workspace = Workspace::new("");
     let build = |project: &Path| {
         let mut command = moongate(&workspace, project, &["build"]);
-        command.env("PATH", "/nowhere");
+        command.env("PATH", "/nowhere").env_remove("WASI_SDK_PATH");
         utf8(&command.output().unwrap().stderr)
     };
     let error = build(workspace.path());
@@ -195,8 +216,12 @@ fn build_names_what_to_install() {
         python.contains("python3 isn't installed") && python.contains(".venv/bin/pip install"),
         "{python}"
     );
-    let c = build(&new_project(&workspace, "sea", "c"));
+    let project = new_project(&workspace, "sea", "c");
+    let c = build(&project);
     assert!(c.contains("no C compiler for WASI is installed") && c.contains("pip install ziglang"), "{c}");
+    let mut with_sdk = moongate(&workspace, &project, &["build"]);
+    let c = utf8(&with_sdk.env("WASI_SDK_PATH", "/nowhere").output().unwrap().stderr);
+    assert!(c.contains("`WASI_SDK_PATH` contains no compiler: `/nowhere/bin/clang` doesn't exist"), "{c}");
     let node = build(&new_project(&workspace, "coffee", "typescript"));
     assert!(node.contains("packages aren't installed") && node.contains("`npm install`"), "{node}");
 }

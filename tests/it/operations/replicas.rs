@@ -1,16 +1,20 @@
 //! Three gateways with a shared store behind HAProxy in round-robin, with the configuration of docs/scaling.md: every
 //! request can reach another gateway than the one before.
 
-/// Killed and stopped gateways and stores.
+/// Killed and stopped gateways and stores, and a slow network between them.
 mod chaos;
 /// A client that survives these.
 mod client;
+/// A client that disconnects.
+mod disconnect;
 /// Many questions, and many replaced plugins.
 mod storm;
 
 use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use moongate_tests::{Http, StoreServer, Workspace, fixed_address, wait_until};
+use moongate_tests::{Http, StoreNetwork, StoreServer, Workspace, fixed_address, send_signal, wait_until};
 
 /// The number of gateways.
 const GATEWAYS: usize = 3;
@@ -18,9 +22,13 @@ const GATEWAYS: usize = 3;
 /// The gateways, the store, and the load balancer.
 struct Replicas {
     store: StoreServer,
+    /// The way from the gateways to the store.
+    network: StoreNetwork,
     workspaces: Vec<Workspace>,
     gateways: Vec<Http>,
     balancer: Http,
+    /// The number of gateways that were killed so far.
+    kills: Arc<AtomicU32>,
 }
 
 impl Replicas {
@@ -28,13 +36,15 @@ impl Replicas {
     /// installed.
     fn start(plugins: &str) -> Option<Self> {
         let store = StoreServer::start(&["--appendonly", "yes", "--appendfsync", "always"])?;
+        let network = store.network();
         let addresses = [(); GATEWAYS].map(|()| fixed_address());
         let workspace = |address: &SocketAddr| {
             let workspace = Workspace::new(&format!(
                 "[gateway]\nsealing_key = {{ file = \"sealing-key\" }}\n[store]\nurl = \"{}\"\n\
                  [http]\nlisten = \"{address}\"\nhealth = true\ntrusted_proxies = [\"127.0.0.1\"]\n\
-                 allowed_hosts = [\"gateway.example.com\"]\nkeep_alive = \"1s\"\n{plugins}",
-                store.url()
+                 allowed_hosts = [\"gateway.example.com\"]\nkeep_alive = \"1s\"\n\
+                 [admin]\nlisten = \"127.0.0.1:0\"\n{plugins}",
+                network.url()
             ));
             workspace.write("sealing-key", "0123456789abcdef0123456789abcdef");
             workspace
@@ -42,9 +52,15 @@ impl Replicas {
         let workspaces: Vec<Workspace> = addresses.iter().map(workspace).collect();
         let balancer = Http::balancing(&addresses, &workspaces[0])?;
         let gateways = workspaces.iter().map(Http::start).collect();
-        let replicas = Self { store, workspaces, gateways, balancer };
+        let replicas = Self { store, network, workspaces, gateways, balancer, kills: Arc::default() };
         replicas.wait_until_balanced();
         Some(replicas)
+    }
+
+    /// Kills a gateway.
+    fn kill(&self, gateway: usize) {
+        send_signal(self.gateways[gateway].pid(), "KILL");
+        self.kills.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Starts a gateway again that was killed.

@@ -169,6 +169,57 @@ fn a_store_that_lost_its_data_ends_sessions() {
 }
 
 #[test]
+fn reports_of_changed_lists_are_shared_at_most_once_a_second() {
+    let Some(store) = StoreServer::start(&[]) else { return };
+    let workspace =
+        workspace_with(&store, "[plugins.stateful]\nsource = \"@stateful@\"\nallow.state = true\n");
+    let a = Http::start(&workspace);
+    let b = a.start_replica(&workspace);
+    let length = || {
+        let length = store.query("XLEN moongate:session:journal");
+        length[1..].parse::<u32>().unwrap_or_else(|_| panic!("{length}"))
+    };
+    const CALLS: u32 = 200;
+    for _ in 0..CALLS {
+        assert_eq!(text(&a.call("stateful_offer", json!({ "key": "new" }))), "offered");
+    }
+    wait_until("the other gateway has asked the plugin", || {
+        b.call("stateful_new", json!({ "key": "a" })).to_string().contains("was offered")
+    });
+    assert!(length() < CALLS / 2, "{} entries for {CALLS} calls", length());
+}
+
+#[test]
+fn a_notification_that_an_abandoned_stream_took_is_delivered() {
+    let Some(store) = StoreServer::start(&[]) else { return };
+    let workspace = workspace_with(&store, "[plugins.zoo]\nsource = \"@zoo@\"\n");
+    let a = Http::start(&workspace);
+    let b = a.start_replica(&workspace);
+    let session = Session::open([&a, &b]);
+    let subscribe = request(2, "resources/subscribe", json!({ "uri": "zoo://text" }));
+    assert_eq!(session.post(0, &subscribe).status, 200);
+    let change = || {
+        let params = json!({ "name": "zoo_changes_flood", "arguments": { "count": 1 } });
+        assert_eq!(session.post(1, &request(3, "tools/call", params)).status, 200);
+    };
+    let first = session.listen(0, None).event().and_then(|event| event.id).expect("an id before any event");
+    let mut stream = session.listen(1, Some(&first));
+    // The first gateway was stopped, for example, and serves a request whose client is at the second one now.
+    let mut abandoned = session.listen(0, Some(&first));
+    change();
+    let (taken, _) = next(&mut abandoned);
+    drop(abandoned);
+    let (event, notification) = next(&mut stream);
+    assert_eq!((&event.id, &notification["method"]), (&taken.id, &json!("notifications/resources/updated")));
+    change();
+    let (second, _) = next(&mut stream);
+    assert_ne!(second.id, taken.id);
+    drop(stream);
+    let (event, _) = next(&mut session.listen(0, taken.id.as_deref()));
+    assert_eq!(event.id, second.id, "nothing is lost or repeated");
+}
+
+#[test]
 fn changed_lists_reach_the_clients_of_all_gateways() {
     let Some(store) = StoreServer::start(&[]) else { return };
     let stateful = "[plugins.stateful]\nsource = \"@stateful@\"\nallow.state = true\n";

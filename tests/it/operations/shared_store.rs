@@ -3,7 +3,10 @@
 use std::io::Write as _;
 use std::process::Stdio as Pipe;
 
-use moongate_tests::{Http, StoreServer, Workspace, stateless_request, text, wait_until};
+use moongate_tests::{
+    Http, IssuedCertificate, StoreServer, TestAuthority, Workspace, fixed_address, stateless_request, text,
+    wait_until,
+};
 use serde_json::{Value, json};
 
 const SEALING_KEY: &str = "0123456789abcdef0123456789abcdef";
@@ -132,7 +135,9 @@ fn gateways_show_each_other_and_their_differences() {
     }
     assert!(!first.admin().get("/").body.contains("differ from this one"));
 
-    let changed = std::fs::read_to_string(workspaces[1].config()).unwrap() + "limits.timeout = \"7s\"\n";
+    let text = std::fs::read_to_string(workspaces[1].config()).unwrap();
+    let changed = text.replace("allow.client", "limits.timeout = \"7s\"\nallow.client");
+    assert_ne!(text, changed);
     workspaces[1].write("gateway.toml", changed);
     let _ = first.admin().wait_until_status("another configuration is shown", |status| {
         differs(status) == [json!(["configuration"])]
@@ -206,6 +211,62 @@ fn shared_store_with_a_wrong_password_is_named_in_the_log() {
     workspace.write("password", "right-password");
     let http = Http::start(&workspace);
     assert_eq!(call(&http, "stateful_set", json!({ "key": "a", "value": "one" })), "set");
+}
+
+#[test]
+fn shared_store_over_tls_needs_a_trusted_certificate() {
+    let files = Workspace::new("");
+    let authority = TestAuthority::new();
+    let IssuedCertificate { certificate, key } = authority.server();
+    files.write("store.pem", certificate);
+    files.write("store.key", key);
+    files.write("authority.pem", authority.certificate());
+    let path = |name: &str| files.path().join(name).display().to_string();
+    let [plain, tls] = [fixed_address(), fixed_address()].map(|address| address.port());
+    let (tls_port, plain_port) = (tls.to_string(), plain.to_string());
+    let Some(_store) = StoreServer::start(&[
+        "--bind",
+        "127.0.0.1",
+        "--port",
+        &plain_port,
+        "--tls-port",
+        &tls_port,
+        "--tls-cert-file",
+        &path("store.pem"),
+        "--tls-key-file",
+        &path("store.key"),
+        "--tls-ca-cert-file",
+        &path("authority.pem"),
+        "--tls-auth-clients",
+        "no",
+    ]) else {
+        return;
+    };
+    let workspace = |authority: &str, url: &str| {
+        let workspace = Workspace::new(&format!(
+            "[gateway]\nsealing_key = {{ file = \"sealing-key\" }}\nca_file = \"authority.pem\"\n[store]\n\
+             url = \"{url}\"\n{STATEFUL}"
+        ));
+        workspace.write("sealing-key", SEALING_KEY);
+        workspace.write("authority.pem", authority);
+        workspace
+    };
+    let trusted = authority.certificate();
+    let with_tls = workspace(trusted, &format!("rediss://localhost:{tls}"));
+    let http = Http::start(&with_tls);
+    assert_eq!(call(&http, "stateful_set", json!({ "key": "a", "value": "one" })), "set");
+    let run = with_tls.run(&["state", "get", "plugin:stateful", "a"]);
+    assert_eq!(String::from_utf8_lossy(&run.stdout), "one\n");
+    let unknown = TestAuthority::new();
+    for (authority, url, problem, hint) in [
+        (unknown.certificate(), format!("rediss://localhost:{tls}"), "with TLS", "set `ca_file`"),
+        (trusted, format!("rediss://localhost:{plain}"), "no response in time", "`redis://` for one without"),
+        (trusted, format!("redis://localhost:{tls}"), "connection was lost", "write `rediss://`"),
+    ] {
+        let run = workspace(authority, &url).run(&["state", "list"]);
+        let error = String::from_utf8_lossy(&run.stderr);
+        assert!(!run.status.success() && error.contains(problem) && error.contains(hint), "{url}: {error}");
+    }
 }
 
 #[test]

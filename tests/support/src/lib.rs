@@ -22,6 +22,8 @@ mod schema_validator;
 mod sources;
 mod stdio;
 #[cfg(unix)]
+mod store_network;
+#[cfg(unix)]
 mod store_server;
 mod tables;
 mod test_server;
@@ -48,6 +50,8 @@ pub use replace::{ReplaceMethod, ReplaceableFile};
 pub use schema_validator::{SchemaValidator, SentRequest};
 pub use sources::Source;
 pub use stdio::Stdio;
+#[cfg(unix)]
+pub use store_network::StoreNetwork;
 #[cfg(unix)]
 pub use store_server::StoreServer;
 pub use tables::{MarkdownTable, markdown_tables};

@@ -61,6 +61,15 @@ impl Terminal {
         self.screen.wait_for(text)
     }
 
+    /// Waits for a whole line, and takes it.
+    ///
+    /// # Panics
+    /// As [`Self::wait_for`].
+    #[track_caller]
+    pub fn next_line(&mut self) -> String {
+        self.screen.next_line()
+    }
+
     /// Everything that [`Self::wait_for`] has read.
     #[must_use]
     pub fn shown(&self) -> &str {

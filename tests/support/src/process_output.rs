@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
+use std::time::Instant;
 
 use crate::WAIT_TIMEOUT;
 
@@ -11,6 +12,8 @@ use crate::WAIT_TIMEOUT;
 pub struct ProcessOutput {
     parts: Receiver<Vec<u8>>,
     shown: String,
+    /// The first bytes of a character whose others weren't read yet.
+    rest: Vec<u8>,
 }
 
 impl ProcessOutput {
@@ -26,7 +29,7 @@ impl ProcessOutput {
                 }
             }
         });
-        Self { parts, shown: String::new() }
+        Self { parts, shown: String::new(), rest: Vec::new() }
     }
 
     /// Everything that was read and not taken.
@@ -47,9 +50,10 @@ impl ProcessOutput {
     /// If the output ends, or doesn't appear in time.
     #[track_caller]
     pub fn wait_for(&mut self, text: &str) -> &str {
+        let end = Instant::now() + WAIT_TIMEOUT;
         while !self.shown.contains(text) {
-            match self.parts.recv_timeout(WAIT_TIMEOUT) {
-                Ok(part) => self.shown.push_str(&String::from_utf8_lossy(&part)),
+            match self.parts.recv_timeout(end.saturating_duration_since(Instant::now())) {
+                Ok(part) => self.show(&part),
                 Err(RecvTimeoutError::Disconnected) => panic!("no `{text}`: {}", self.shown),
                 Err(RecvTimeoutError::Timeout) => {
                     panic!("no `{text}` within {WAIT_TIMEOUT:?}: {}", self.shown)
@@ -57,6 +61,16 @@ impl ProcessOutput {
             }
         }
         &self.shown
+    }
+
+    fn show(&mut self, part: &[u8]) {
+        self.rest.extend_from_slice(part);
+        let unfinished = match std::str::from_utf8(&self.rest) {
+            Err(error) if error.error_len().is_none() => self.rest.split_off(error.valid_up_to()),
+            Ok(_) | Err(_) => Vec::new(),
+        };
+        self.shown.push_str(&String::from_utf8_lossy(&self.rest));
+        self.rest = unfinished;
     }
 
     /// Waits for a whole line, and takes it.

@@ -1,11 +1,12 @@
 //! A real Redis server on a Unix socket, as the shared store of gateways.
 
 use std::fmt;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use crate::{installed, wait_until};
+use crate::{StoreNetwork, installed, wait_until};
 
 /// A running `redis-server`. Dropping it ends it.
 pub struct StoreServer {
@@ -46,10 +47,32 @@ impl StoreServer {
         format!("unix://{}", self.socket().display())
     }
 
+    /// A network to the server that can be slow.
+    ///
+    /// # Panics
+    /// If no port is free.
+    #[must_use]
+    pub fn network(&self) -> StoreNetwork {
+        StoreNetwork::new(self.socket())
+    }
+
     /// The process id.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.process.id()
+    }
+
+    /// The first line of the answer to a command, such as `:3` to `XLEN key`.
+    ///
+    /// # Panics
+    /// The server doesn't answer.
+    #[must_use]
+    pub fn query(&self, command: &str) -> String {
+        let mut stream = UnixStream::connect(self.socket()).expect("the server listens");
+        stream.write_all(format!("{command}\r\n").as_bytes()).expect("send a command");
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).expect("an answer");
+        line.trim_end().to_owned()
     }
 
     fn wait(&self) {
@@ -84,8 +107,17 @@ impl Drop for StoreServer {
     }
 }
 
+/// The permissions that docs/scaling.md asks for.
+const PERMISSIONS: &str = "on nopass ~moongate:* &moongate:* +@string +@bitmap +@hash +@list +@set +@sortedset +@stream \
+                           +@keyspace +@scripting +@pubsub +select +time +info";
+
 fn spawn(program: &PathBuf, directory: &tempfile::TempDir, options: &[String]) -> Child {
-    Command::new(program)
+    let mut command = Command::new(program);
+    // With a password, the user can do everything.
+    if !options.iter().any(|option| option == "--requirepass") {
+        command.args(["--user", "default"]).args(PERMISSIONS.split(' '));
+    }
+    command
         .args(["--port", "0", "--save", "", "--appendonly", "no", "--unixsocket"])
         .arg(directory.path().join("s"))
         .args(options)

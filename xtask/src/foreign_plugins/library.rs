@@ -28,7 +28,8 @@ pub(super) fn wheel(project: &Project, tools: &Path) -> Result<Result<PathBuf, M
         Ok(builder) => builder,
         Err(missing) => return Ok(Err(missing)),
     };
-    let directory = directory(project, "library-python", PYTHON_LIBRARY, tools)?;
+    let directory =
+        directory(project, "library-python", PYTHON_LIBRARY, tools.as_os_str().as_encoded_bytes())?;
     let python = directory.join("environment/bin/python");
     install::install_once(&directory, || {
         let source = directory.join("source");
@@ -57,7 +58,9 @@ pub(super) fn wheel(project: &Project, tools: &Path) -> Result<Result<PathBuf, M
 /// project's directory.
 pub(super) fn npm_package(project: &Project, lock: &str) -> Result<Result<PathBuf, MissingTool>> {
     let lock = project.root().join(lock);
-    let directory = directory(project, "library-javascript", JAVASCRIPT_LIBRARY, &lock)?;
+    let file = lock.join("package-lock.json");
+    let versions = fs::read(&file).with_context(|| format!("can't read `{}`", file.display()))?;
+    let directory = directory(project, "library-javascript", JAVASCRIPT_LIBRARY, &versions)?;
     install::install_once(&directory, || {
         for file in ["package.json", "package-lock.json"] {
             copy_all(&lock.join(file), &directory.join(file))?;
@@ -71,9 +74,9 @@ pub(super) fn npm_package(project: &Project, lock: &str) -> Result<Result<PathBu
     Ok(Ok(directory))
 }
 
-/// The directory for a library's content and the tools that it is installed with.
-fn directory(project: &Project, name: &str, library: &str, tools: &Path) -> Result<PathBuf> {
-    let tools = install::hash(&[tools.to_string_lossy().as_bytes()]);
+/// The directory for a library's content and the tools that it is installed with, which `tools` identifies.
+fn directory(project: &Project, name: &str, library: &str, tools: &[u8]) -> Result<PathBuf> {
+    let tools = install::hash(&[tools]);
     Ok(project.tools().join(format!("{name}-{}-{tools:08x}", files_hash(project, &[library])?)))
 }
 

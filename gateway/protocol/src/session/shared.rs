@@ -63,12 +63,26 @@ pub type WakeUps = Pin<Box<dyn Stream<Item = WakeUp> + Send>>;
 
 /// The store failed or didn't answer in time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the shared store isn't available: {0}")]
-pub struct SharedStoreError(pub String);
+#[error("the shared store isn't available: {reason}")]
+pub struct SharedStoreError {
+    /// The reason.
+    pub reason: String,
+    /// True if the operation might have taken effect nevertheless.
+    pub is_uncertain: bool,
+}
+
+impl SharedStoreError {
+    /// An error of an operation that had no effect.
+    #[must_use]
+    pub fn without_effect(reason: &str) -> Self {
+        Self { reason: reason.to_owned(), is_uncertain: false }
+    }
+}
 
 /// Sessions, in a store that several gateways share.
 ///
-/// Each operation takes effect as a whole or not at all. An operation that fails might have taken effect.
+/// Each operation takes effect as a whole or not at all. One that fails might have taken effect, see
+/// [`SharedStoreError::is_uncertain`].
 pub trait SharedSessionStore: fmt::Debug + Send + Sync {
     /// Stores a new session. If there are too many, the session of the caller with the most sessions that is the
     /// longest without activity is ended.
@@ -283,9 +297,11 @@ pub struct NotificationTakeover {
     pub id: String,
     /// The stream.
     pub stream: StreamName,
+    /// The number of its last event.
+    pub number: u64,
     /// Its replica.
     pub replica: ReplicaId,
-    /// The stream that it continues, and the last event of it that the client has received.
+    /// The last event that the client has received: its stream and its number. `None` if the stream continues no other.
     pub resumes: Option<(StreamName, u64)>,
     /// The effect on another stream that has them.
     pub rival: Rival,
@@ -318,8 +334,9 @@ pub struct NotificationState {
     pub known: KnownLists,
     /// Its subscriptions, each with the position in the journal up to which it knows the updates.
     pub subscriptions: Vec<(ResourceUri, JournalPosition)>,
-    /// The events of the resumed stream that it hasn't received, and those of streams that already continued it, each
-    /// with its stream and its number. The client hasn't received those either if it resumes the same stream again.
+    /// The events that it hasn't received, each with its stream and its number: those after the event that the takeover
+    /// resumes, and those of all streams that have had the notifications since then. The client has received nothing of
+    /// these streams, for example because a gateway served its request only after it had connected to another one.
     pub events: Vec<(StreamName, u64, Bytes)>,
 }
 

@@ -41,9 +41,7 @@ struct Sources {
 
 /// The command that compiles the project in the current directory, for the component `output`.
 pub(super) fn compiler(output: &Path, common: &CommonOptions) -> Result<BuildTool, CommandError> {
-    let (mut command, is_zig) = find_compiler().ok_or_else(|| {
-        CommandError::new(ExitKind::Failure).message("no C compiler for WASI is installed", Some(INSTALL))
-    })?;
+    let (mut command, is_zig) = find_compiler()?;
     if is_zig && !output.exists() && !common.quiet {
         print::note("Zig's first build on a machine takes about half a minute");
     }
@@ -70,23 +68,29 @@ pub(super) fn module_path(component: &Path) -> PathBuf {
 pub(super) fn componentize(output: &Path) -> Result<()> {
     let file = module_path(output);
     let module = fs::read(&file).with_context(|| format!("can't read `{}`", file.display()))?;
+    fs::remove_file(&file).with_context(|| format!("can't remove `{}`", file.display()))?;
     let component =
         component(&module, Path::new("vendor/moongate")).context("can't make a component of the plugin")?;
     // A gateway that watches the file never sees a partial one.
     let partial = output.with_extension("wasm.new");
     fs::write(&partial, component).with_context(|| format!("can't write `{}`", partial.display()))?;
-    fs::rename(&partial, output).with_context(|| format!("can't write `{}`", output.display()))?;
-    Ok(fs::remove_file(file)?)
+    fs::rename(&partial, output).with_context(|| format!("can't write `{}`", output.display()))
 }
 
 /// A compiler for WASI: that of the WASI SDK, or Zig. Returns true for Zig.
-fn find_compiler() -> Option<(Command, bool)> {
-    let sdk = env::var_os(SDK_VARIABLE).map_or_else(|| PathBuf::from("/opt/wasi-sdk"), PathBuf::from);
+fn find_compiler() -> Result<(Command, bool), CommandError> {
+    let named = env::var_os(SDK_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let sdk = named.as_deref().unwrap_or(Path::new("/opt/wasi-sdk"));
     let clang = sdk.join("bin").join(format!("clang{}", env::consts::EXE_SUFFIX));
     if clang.is_file() {
         let mut command = Command::new(clang);
         command.arg("--target=wasm32-wasip1");
-        return Some((command, false));
+        return Ok((command, false));
+    }
+    if named.is_some() {
+        let text = format!("`{SDK_VARIABLE}` contains no compiler: `{}` doesn't exist", clang.display());
+        let hint = "set it to the directory of the WASI SDK, or unset it to use Zig";
+        return Err(CommandError::new(ExitKind::Failure).message(&text, Some(hint)));
     }
     let own = Path::new(".venv/bin/python");
     let mut candidates: Vec<(&Path, &[&str])> =
@@ -94,7 +98,7 @@ fn find_compiler() -> Option<(Command, bool)> {
     if own.is_file() {
         candidates.insert(0, (own, &["-m", "ziglang"]));
     }
-    let (program, arguments) = candidates.into_iter().find(|(program, arguments)| {
+    let found = candidates.into_iter().find(|(program, arguments)| {
         let mut version = Command::new(program);
         version
             .args(*arguments)
@@ -103,10 +107,13 @@ fn find_compiler() -> Option<(Command, bool)> {
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         version.status().is_ok_and(|status| status.success())
+    });
+    let (program, arguments) = found.ok_or_else(|| {
+        CommandError::new(ExitKind::Failure).message("no C compiler for WASI is installed", Some(INSTALL))
     })?;
     let mut command = Command::new(program);
     command.args(arguments).args(["cc", "-target", "wasm32-wasi"]);
-    Some((command, true))
+    Ok((command, true))
 }
 
 /// The words of a variable that C programmers use for more flags.

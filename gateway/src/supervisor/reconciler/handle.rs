@@ -83,8 +83,8 @@ impl Reconciler {
     fn handle_reports(&mut self, reported: BTreeMap<PluginId, ReportedChanges>) {
         let catalog = Arc::clone(&self.deps.catalog.borrow());
         for (id, reported) in reported {
-            if reported.lists && self.note_changed_lists(&id) {
-                self.deps.updates.report_lists(&id);
+            if reported.lists {
+                self.note_changed_lists(&id);
             }
             self.list_refreshes.report(&id, reported, &catalog, &self.deps.updates);
         }

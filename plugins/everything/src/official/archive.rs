@@ -89,7 +89,7 @@ fn key(name: &str) -> String {
 /// The content of a URL.
 fn read(url: &str) -> Result<Vec<u8>, ToolError> {
     if let Some(data) = url.strip_prefix("data:") {
-        return decode(data).ok_or_else(|| ToolError::failed(format!("invalid data URL `{url}`")));
+        return decode(data).ok_or_else(|| ToolError::failed("invalid data URL"));
     }
     if !url.starts_with("http:") && !url.starts_with("https:") {
         return Err(ToolError::failed(format!(
@@ -105,7 +105,8 @@ fn decode(url: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut rest = data.as_bytes();
     while let Some((first, others)) = rest.split_first() {
-        let digits = others.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        let digits = others.get(..2).filter(|digits| digits.iter().all(u8::is_ascii_hexdigit));
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
         let escaped =
             digits.filter(|_| *first == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok());
         bytes.push(escaped.unwrap_or(*first));

@@ -1,13 +1,12 @@
 //! Runs the commands of a page in order, as a reader would: in the repository's directory, with its plugins.
 
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use moongate_tests::{Workspace, gateway_binary, on_terminal, project_root, send_signal, wait_until};
+use moongate_tests::{Terminal, Workspace, gateway_binary, project_root, wait_until};
 
 use super::normalize::normalize;
 use super::page::Block;
@@ -95,10 +94,8 @@ impl Session {
     /// Serves on a terminal, makes these calls one after the other, and returns what the gateway printed about them, without
     /// colours.
     pub(super) fn serve_with_calls(&self, calls: &[&[&str]]) -> String {
-        let mut command = on_terminal(&self.gateway("moongate", &["serve", "--http", "0"]));
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut next = || without_escapes(lines.next().expect("the gateway serves").unwrap().trim_end());
+        let mut terminal = Terminal::start(&self.gateway("moongate", &["serve", "--http", "0"]));
+        let mut next = || without_escapes(terminal.next_line().trim_end());
         let mut url = None;
         loop {
             let line = next();
@@ -120,8 +117,6 @@ impl Session {
                 }
             }
         }
-        send_signal(child.id(), "TERM");
-        child.wait().unwrap();
         self.shown(&text)
     }
 

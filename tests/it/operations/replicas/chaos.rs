@@ -1,11 +1,13 @@
-//! Gateways and the store are killed and stopped while clients of both eras call, ask, listen and write state.
+//! Gateways and the store are killed and stopped, and the network between them is slow, while clients of both eras call,
+//! ask, listen and write state.
 //!
 //! No event is lost or doubled, no acknowledged write is lost, no counter goes back, and each session continues. A call
 //! whose gateway is lost ends with an error, or its client can't know whether it was made.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,10 +30,6 @@ const ROUNDS_AFTER_DISTURBANCE: u32 = 2;
 /// Each client succeeds again within this time. A lost call takes about 20 seconds, and the machine can be busy.
 const MAX_RECOVERY: Duration = Duration::from_secs(90);
 
-/// The number of seconds without a notification after which a client changes the resource again. A gateway that was
-/// stopped can answer a request whose client is gone, and then the notification is lost.
-const LISTEN_PATIENCE: u32 = 15;
-
 /// The words of errors that a client may repeat the call after.
 const TEMPORARY: [&str; 3] = ["\"retry\":true", "shared store", "try again"];
 
@@ -51,6 +49,7 @@ struct ChaosClient<'a> {
     address: SocketAddr,
     progress: &'a ClientProgress,
     acknowledged: &'a Mutex<Acknowledged>,
+    kills: &'a AtomicU32,
 }
 
 /// What a client does until the test ends.
@@ -71,6 +70,11 @@ impl ChaosClient<'_> {
     fn succeed(&mut self) {
         self.rounds += 1;
         self.progress.record(self.number, self.rounds);
+    }
+
+    /// The number of gateways that were killed so far.
+    fn kills(&self) -> u32 {
+        self.kills.load(Ordering::SeqCst)
     }
 
     /// Calls a tool without a session; `None` if it failed for a moment or its outcome is unknown.
@@ -195,19 +199,19 @@ impl ChaosClient<'_> {
         ) {}
         let mut last = None;
         while !self.progress.should_stop() {
+            let kills = self.kills();
             // A change that might not have been reported is reported again.
             let changed = self.call("zoo_changes_flood", &json!({ "count": 1 }), &json!({}));
             if changed.is_none() {
                 continue;
             }
             let mut is_notified = false;
-            let mut patience = LISTEN_PATIENCE;
-            while !is_notified && patience > 0 && !self.progress.should_stop() {
+            // A gateway that is killed might not have told the others of the change yet.
+            while !is_notified && self.kills() == kills && !self.progress.should_stop() {
                 let exists = session.listen(&mut last, |message| {
-                    patience -= u32::from(message.is_none() && patience > 0);
                     is_notified |=
                         message.is_some_and(|it| it["method"] == "notifications/resources/updated");
-                    !is_notified && patience > 0 && !self.progress.should_stop()
+                    !is_notified && self.kills() == kills && !self.progress.should_stop()
                 });
                 assert!(exists, "the store keeps sessions");
             }
@@ -237,21 +241,26 @@ fn no_event_or_acknowledged_write_is_lost() {
     let address = replicas.balancer.address();
     let progress = ClientProgress::new(CLIENTS.len());
     let acknowledged = Mutex::default();
+    let kills = Arc::clone(&replicas.kills);
     thread::scope(|scope| {
         let _guard = progress.failure_guard();
         for (number, (_, client)) in CLIENTS.into_iter().enumerate() {
-            let (progress, acknowledged) = (&progress, &acknowledged);
+            let (progress, acknowledged, kills) = (&progress, &acknowledged, &*kills);
             scope.spawn(move || {
                 let _guard = progress.failure_guard();
-                client(ChaosClient { number, rounds: 0, address, progress, acknowledged });
+                client(ChaosClient { number, rounds: 0, address, progress, acknowledged, kills });
             });
         }
         wait_until_all_continue(&progress);
         for round in 0..scaled_rounds(ROUNDS) as usize {
             for (number, disturbance) in DISTURBANCES.into_iter().enumerate() {
                 disturbance(&mut replicas, (round + number) % GATEWAYS, &progress);
-                wait_until_all_continue(&progress);
+                // In the other rounds, the next disturbance comes before all clients have recovered from this one.
+                if round % 2 == 1 {
+                    wait_until_all_continue(&progress);
+                }
             }
+            wait_until_all_continue(&progress);
         }
         progress.finish();
     });
@@ -291,9 +300,9 @@ fn wait_until_all_continue(progress: &ClientProgress) {
 }
 
 /// What happens to the gateways and to the store; `gateway` is one of them.
-const DISTURBANCES: [fn(&mut Replicas, usize, &ClientProgress); 6] = [
+const DISTURBANCES: [fn(&mut Replicas, usize, &ClientProgress); 7] = [
     |replicas, gateway, progress| {
-        send_signal(replicas.gateways[gateway].pid(), "KILL");
+        replicas.kill(gateway);
         progress.wait_for_responses(20);
         replicas.restart(gateway);
     },
@@ -316,11 +325,16 @@ const DISTURBANCES: [fn(&mut Replicas, usize, &ClientProgress); 6] = [
     },
     |replicas, gateway, _| {
         replicas.store.kill();
-        send_signal(replicas.gateways[gateway].pid(), "KILL");
+        replicas.kill(gateway);
         replicas.restart(gateway);
         replicas.store.restart();
     },
     |replicas, gateway, _| lose_while_stopped(replicas, gateway),
+    |replicas, _, progress| {
+        replicas.network.set_slow(true);
+        wait_until_all_continue(progress);
+        replicas.network.set_slow(false);
+    },
 ];
 
 /// Stops a gateway for so long that the others consider its calls lost.

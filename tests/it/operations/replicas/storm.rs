@@ -11,7 +11,7 @@ use super::Replicas;
 use super::client::{CallEnd, Session, call_stateless};
 
 /// The number of questions that all clients answer.
-const QUESTIONS: u32 = 1_000;
+const QUESTIONS: u32 = 300;
 
 /// The number of replacements of the plugin.
 const REPLACEMENTS: u32 = 10;
@@ -24,14 +24,15 @@ fn answer() -> Value {
 }
 
 #[test]
-fn a_thousand_questions_pass_through_the_load_balancer() {
+fn questions_pass_through_the_load_balancer() {
     let Some(replicas) = Replicas::start(ZOO) else { return };
+    let questions_of_each = scaled_rounds(QUESTIONS) / 4;
     let address = replicas.balancer.address();
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(move || {
                 let mut session = Session::open(address);
-                for _ in 0..QUESTIONS / 4 {
+                for _ in 0..questions_of_each {
                     let params = json!({ "name": "zoo_ask_name", "arguments": {} });
                     let end = session.request("tools/call", params, |session, message| {
                         if message["method"] == "elicitation/create" {
@@ -43,7 +44,7 @@ fn a_thousand_questions_pass_through_the_load_balancer() {
                 }
             });
             scope.spawn(move || {
-                for _ in 0..QUESTIONS / 4 {
+                for _ in 0..questions_of_each {
                     let params = json!({ "name": "zoo_ask_name", "arguments": {} });
                     let asked = call_stateless(address, params.clone()).expect("no gateway is lost");
                     let mut retry = params;

@@ -99,7 +99,7 @@ impl FakeSharedStore {
                 let mut state = self.lock();
                 state.operations += 1;
                 if state.fails {
-                    Err(SharedStoreError("it fails".to_owned()))
+                    Err(SharedStoreError::without_effect("it fails"))
                 } else {
                     Ok(operation(&mut state))
                 }
@@ -261,7 +261,7 @@ impl SharedSessionStore for FakeSharedStore {
         takeover: &'a NotificationTakeover,
     ) -> StoreOperation<'a, TakeoverOutcome> {
         self.operation(move |state| {
-            let NotificationTakeover { id, stream, replica, resumes, rival } = takeover;
+            let NotificationTakeover { id, stream, number: _, replica, resumes, rival } = takeover;
             let rival_lives =
                 state.sessions.get(id).and_then(|session| session.notifier.as_ref()).is_some_and(
                     |(other, its)| other != stream && *rival == Rival::Kept && state.is_alive(its),

@@ -58,6 +58,8 @@ pub(crate) struct SharedSessions {
     is_woken: AtomicBool,
     /// The position up to which the journal was read. `None` before the first time.
     journal: Mutex<Option<JournalPosition>>,
+    /// Held while the journal is read and its entries are delivered: the position mustn't go back.
+    reading_journal: tokio::sync::Mutex<()>,
     /// Held while mail is read and handled.
     reading_mail: tokio::sync::Mutex<()>,
     /// The readers of streams of other replicas.
@@ -118,6 +120,7 @@ impl SharedSessions {
             queue: Arc::default(),
             is_woken: AtomicBool::new(false),
             journal: Mutex::default(),
+            reading_journal: tokio::sync::Mutex::default(),
             reading_mail: tokio::sync::Mutex::default(),
             watchers: Mutex::default(),
             tasks: Mutex::default(),
@@ -277,7 +280,7 @@ impl SharedSessions {
         match self.store.send(MailRecipient::Replica(&replica), &mail).await? {
             MailOutcome::Sent => Ok(()),
             MailOutcome::Undelivered => {
-                Err(SharedStoreError("the gateway that asked can't be reached".to_owned()))
+                Err(SharedStoreError::without_effect("the gateway that asked can't be reached"))
             }
         }
     }
@@ -367,6 +370,7 @@ impl SharedSessions {
     }
 
     async fn read_journal(&self) -> Result<(), SharedStoreError> {
+        let _reading = self.reading_journal.lock().await;
         let position = *self.journal.lock().unwrap_or_else(PoisonError::into_inner);
         let part = self.store.updates_after(position).await?;
         // First, so that a client that is told of these updates counts as told.

@@ -77,6 +77,7 @@ impl SharedSessions {
         let takeover = NotificationTakeover {
             id: session.id.clone(),
             stream: start.stream_name(),
+            number: 0,
             replica: self.replica.clone(),
             resumes: resumes.map(|id| (id.stream_name(), id.event)),
             rival: Rival::Replaced,
@@ -87,16 +88,15 @@ impl SharedSessions {
         // From here on the store can have made this stream the one with the notifications, even if the client disconnects.
         tokio::spawn(async move {
             let reader = SharedReader::new(&session);
-            let taken = match shared.store.take_notifications(&takeover).await {
-                Ok(TakeoverOutcome::Taken(state)) => Ok(state),
+            let (outcome, state, can_have_taken) = match shared.store.take_notifications(&takeover).await {
+                Ok(TakeoverOutcome::Taken(state)) => (Ok(()), Some(state), true),
                 Ok(TakeoverOutcome::Refused | TakeoverOutcome::Ended) => {
-                    Err(SharedStreamError::NoSession(NoSession::NotFound))
+                    (Err(SharedStreamError::NoSession(NoSession::NotFound)), None, false)
                 }
-                Err(error) => Err(error.into()),
-            };
-            let (outcome, state) = match taken {
-                Ok(state) => (Ok(()), Some(state)),
-                Err(error) => (Err(error), None),
+                Err(error) => {
+                    let is_uncertain = error.is_uncertain;
+                    (Err(error.into()), None, is_uncertain)
+                }
             };
             let _ = opened.send(outcome);
             let stream = takeover.stream.clone();
@@ -105,7 +105,8 @@ impl SharedSessions {
                     shared: Arc::clone(&shared),
                     session: Arc::clone(&session),
                     listener: session.listener.another(),
-                    takeover: NotificationTakeover { resumes: None, rival: Rival::Kept, ..takeover },
+                    sent: (takeover.stream.clone(), 0),
+                    takeover: NotificationTakeover { rival: Rival::Kept, ..takeover },
                     id: start,
                     versions,
                     out: out.clone(),
@@ -118,9 +119,11 @@ impl SharedSessions {
                 }
             }
             drop((out, reader));
-            shared.release_notifications(&session, &stream).await;
+            if can_have_taken {
+                shared.release_notifications(&session, &stream).await;
+            }
         });
-        let stopped = || SharedStoreError("the gateway is stopping".to_owned());
+        let stopped = || SharedStoreError::without_effect("the gateway is stopping");
         outcome.await.unwrap_or_else(|_| Err(stopped().into()))?;
         Ok(events)
     }
@@ -204,8 +207,10 @@ struct NotificationStreamTask {
     /// A listener of its own: the stored state says what the client knows, and an older stream here must take nothing.
     listener: ChangeListener,
     takeover: NotificationTakeover,
-    /// The id of the last event.
+    /// The id of the stream's last event.
     id: EventId,
+    /// The last event that was sent to the client: its stream and its number.
+    sent: (StreamName, u64),
     versions: Option<watch::Receiver<u64>>,
     out: mpsc::Sender<SseEvent>,
 }
@@ -220,12 +225,8 @@ enum ToldOutcome {
 
 impl NotificationStreamTask {
     async fn serve(mut self, mut state: NotificationState) {
-        for (StreamName(stream), event, message) in std::mem::take(&mut state.events) {
-            let id = Some(format!("{stream}-{event}"));
-            let message = CountedMessage::from_parts(message, None);
-            if self.out.send(SseEvent::Message { id, message }).await.is_err() {
-                return;
-            }
+        if self.send_missed(&mut state).await.is_err() {
+            return;
         }
         if self.session.greeting.revision.has(Feature::Priming) {
             let event = SseEvent::Priming { id: self.id.to_string(), retry: RECONNECT_DELAY };
@@ -233,6 +234,7 @@ impl NotificationStreamTask {
                 return;
             }
         }
+        self.sent = (self.takeover.stream.clone(), self.id.event);
         loop {
             let told = self.tell(state).await;
             self.listener.subscriptions().iter().for_each(|uri| self.listener.unsubscribe(uri));
@@ -241,20 +243,51 @@ impl NotificationStreamTask {
                 ToldOutcome::Lost => {}
             }
             state = loop {
-                sleep(RIVAL_INTERVAL).await;
-                match self.shared.store.take_notifications(&self.takeover).await {
+                match self.take_again().await {
                     Ok(TakeoverOutcome::Taken(state)) => break state,
                     Ok(TakeoverOutcome::Ended) => return,
-                    Ok(TakeoverOutcome::Refused) | Err(_) => {}
+                    Ok(TakeoverOutcome::Refused) | Err(_) => sleep(RIVAL_INTERVAL).await,
                 }
             };
         }
+    }
+
+    /// Takes the notifications again, unless another stream has them. Events that were sent there since may have reached
+    /// nobody, so the client gets them here.
+    async fn take_again(&self) -> Result<TakeoverOutcome, SharedStoreError> {
+        let takeover = NotificationTakeover {
+            number: self.id.event,
+            resumes: Some(self.sent.clone()),
+            ..self.takeover.clone()
+        };
+        self.shared.store.take_notifications(&takeover).await
+    }
+
+    /// Sends the events that the client hasn't received.
+    async fn send_missed(&mut self, state: &mut NotificationState) -> Result<(), ToldOutcome> {
+        for (stream, number, message) in std::mem::take(&mut state.events) {
+            if stream == self.takeover.stream {
+                self.id.event = number; // claimed, but the store's answer was lost
+            }
+            self.send(stream, number, message).await?;
+        }
+        Ok(())
+    }
+
+    async fn send(&mut self, stream: StreamName, number: u64, message: Bytes) -> Result<(), ToldOutcome> {
+        let id = Some(format!("{}-{number}", stream.0));
+        self.sent = (stream, number);
+        let event = SseEvent::Message { id, message: CountedMessage::from_parts(message, None) };
+        self.out.send(event).await.map_err(|_| ToldOutcome::Ended)
     }
 
     /// Tells the client of changes while this stream has the notifications.
     async fn tell(&mut self, mut state: NotificationState) -> ToldOutcome {
         self.listener.set_known(state.known.iter().copied());
         loop {
+            if let Err(outcome) = self.send_missed(&mut state).await {
+                return outcome;
+            }
             let mut subscribed = self.subscribe(&state).await;
             while subscribed.is_err() {
                 sleep(RETRY_DELAY).await;
@@ -271,7 +304,7 @@ impl NotificationStreamTask {
                 }
             }
             state = loop {
-                match self.shared.store.take_notifications(&self.takeover).await {
+                match self.take_again().await {
                     Ok(TakeoverOutcome::Taken(state)) => break state,
                     Ok(TakeoverOutcome::Refused) => return ToldOutcome::Lost,
                     Ok(TakeoverOutcome::Ended) => return ToldOutcome::Ended,
@@ -316,8 +349,10 @@ impl NotificationStreamTask {
             ChangeEvent::Updated(uri) => ToldChange::Update(uri, self.shared.journal_position()),
         };
         let number = self.id.event + 1;
-        let NotificationTakeover { id, stream, replica, resumes: _, rival: _ } = self.takeover.clone();
-        let claim = NotificationClaim { id, stream, replica, number, message: message.clone(), told };
+        let NotificationTakeover { id, stream, number: _, replica, resumes: _, rival: _ } =
+            self.takeover.clone();
+        let claim =
+            NotificationClaim { id, stream: stream.clone(), replica, number, message: message.clone(), told };
         loop {
             match self.shared.store.claim(&claim).await {
                 Ok(ClaimOutcome::Claimed) => break,
@@ -327,9 +362,7 @@ impl NotificationStreamTask {
             }
         }
         self.id.event = number;
-        let message = CountedMessage::from_parts(message, None);
-        let event = SseEvent::Message { id: Some(self.id.to_string()), message };
-        self.out.send(event).await.map_err(|_| ToldOutcome::Ended)
+        self.send(stream, number, message).await
     }
 }
 

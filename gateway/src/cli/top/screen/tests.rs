@@ -21,6 +21,11 @@ fn state() -> TopState {
         plugins: vec![PluginRow { id: "web".to_owned(), state: "failed".to_owned(), ..PluginRow::default() }],
         callers: vec![CallerRow { caller: "\x1b[31mci\nroot".to_owned(), ..CallerRow::default() }],
         minutes: vec![3; 60],
+        gateways: vec![ReplicaRow {
+            name: "b 10.0.0.2:1".to_owned(),
+            differs: vec!["configuration".to_owned()],
+            ..ReplicaRow::default()
+        }],
         ..ActivityTables::default()
     };
     let activity = Activity {
@@ -84,7 +89,8 @@ fn keys_select_tables_and_scroll_to_the_last_row() {
     screen.select_previous_table();
     screen.select_previous_table();
     let lines = drawn(&mut screen, &state(), 80, 10);
-    assert!(lines[2].starts_with("Last"), "{lines:#?}");
+    assert!(lines[2].starts_with("Gateway "), "{lines:#?}");
+    assert!(lines[3].starts_with("b 10.0.0.2:1 ") && lines[3].contains("other configuration"), "{lines:#?}");
 }
 
 #[test]
