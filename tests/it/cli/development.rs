@@ -50,7 +50,7 @@ fn each_save_replaces_the_plugin_and_a_failed_build_changes_nothing() {
     assert_eq!(greeting(&http), "Good day, Ada!");
 
     edit(&project, &[("return `", "return (`")]);
-    http.wait_for_log("Not live: the earlier build keeps serving");
+    http.wait_for_log("Not live: the previous build keeps serving");
     assert!(http.log().contains("src/plugin.js:"), "{}", http.log());
     assert_eq!(greeting(&http), "Good day, Ada!");
 
