@@ -255,7 +255,8 @@ impl Conversation {
             None if message["id"].is_null() => check_error(Revision::V2025_11_25, &without_id(message))?,
             None => check_error(Revision::V2025_11_25, message)?,
         }
-        if let Some(id) = id {
+        // An error doesn't tell which of several requests with its id it answers, and the others can still get a result.
+        if let Some(id) = id.filter(|id| self.requests.get(id).is_some_and(|all| all.len() == 1)) {
             self.remove_pending(&id, 0);
         }
         Ok(())

@@ -30,13 +30,6 @@ impl Reconciler {
             self.log_failure(at);
             log_waiting(&mut self.plugins[at], &*self.deps.observer);
         }
-        if self.report.has_open_requests() && self.ready_since.is_none() {
-            let open = self.plugins.iter().filter_map(ManagedPlugin::first_open_request);
-            let first_open = open.chain(self.desired.first_open_request()).min();
-            let desired = &self.desired;
-            let plugins = &self.plugins;
-            self.report.answer(first_open, &desired.needs_restart, || failure_lines(desired, plugins));
-        }
         let status = self.current_status();
         self.status.send_if_modified(|before| {
             let is_new = **before != status;
@@ -45,6 +38,14 @@ impl Reconciler {
             }
             is_new
         });
+        // Whoever waits for the answer reads the status next.
+        if self.report.has_open_requests() && self.ready_since.is_none() {
+            let open = self.plugins.iter().filter_map(ManagedPlugin::first_open_request);
+            let first_open = open.chain(self.desired.first_open_request()).min();
+            let desired = &self.desired;
+            let plugins = &self.plugins;
+            self.report.answer(first_open, &desired.needs_restart, || failure_lines(desired, plugins));
+        }
     }
 
     /// Logs a new failure of a plugin, or its recovery.
