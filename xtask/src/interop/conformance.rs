@@ -78,7 +78,8 @@ fn run_suite(project: &Project, node: &NodePackages, url: &str, name: &str, more
     }
     // The summary and the failures follow a line for each started scenario.
     let summary = output.find("=== SUMMARY").and_then(|at| output.get(at..)).unwrap_or(&output);
-    report::print(&format!("{summary}\n{}FAILED conformance, {name}\n", failures(&results)?));
+    report::print(&format!("{summary}\n{}", failures(&results)?));
+    report::output_line(&format!("FAILED conformance, {name}"));
     Ok(Tally { passed, failed: 1, skipped: 0 })
 }
 

@@ -3,6 +3,7 @@
 //! Without a shared store, each method here does what a single gateway does, without waiting.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::stream;
 use tokio::time::Instant;
@@ -24,6 +25,10 @@ use super::http::{
     EventStream, HttpAnswer, HttpGet, HttpReply, StreamLifetime, no_stream, session_not_found,
 };
 use super::request::receive_notification;
+
+/// The time in which other gateways usually receive a wake-up. A client that has ended its session may ask another gateway
+/// at once, which must not serve it from its copy.
+const WAKE_UP_TIME: Duration = Duration::from_millis(50);
 
 impl Server {
     /// The answer to a request without a session.
@@ -180,7 +185,9 @@ impl Server {
         let ended = async {
             let Some(shared) = &self.shared else { return Err(session_not_found()) };
             shared.find(id, caller).await.map_err(|why| self.no_shared_session(caller, why))?;
-            shared.end(id).await.map_err(|error| store_unavailable(&error))
+            shared.end(id).await.map_err(|error| store_unavailable(&error))?;
+            tokio::time::sleep(WAKE_UP_TIME).await;
+            Ok(())
         };
         match ended.await {
             Ok(()) => HttpReply::empty(200),
