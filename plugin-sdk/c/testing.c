@@ -182,7 +182,7 @@ static bool is_type(const cJSON *value, mg_type type) {
     return false;
 }
 
-// What is wrong with an object, or `NULL`: a missing or unknown member, or a wrong type.
+// The fault of an object: a missing or unknown member, or a wrong type. `NULL` if it has none.
 static const char *mismatch(const mg_field *fields, const cJSON *object) {
     if (!cJSON_IsObject(object)) return "expected a JSON object";
     for (const mg_field *field = fields; field->name; field++) {
@@ -200,7 +200,7 @@ static const char *mismatch(const mg_field *fields, const cJSON *object) {
     return NULL;
 }
 
-// What the gateway would refuse of the arguments or the structured result of a tool, or `NULL`.
+// The reason that the gateway would refuse the arguments or the structured result of a tool. `NULL` if it accepts them.
 static const char *refusal(const char *name, const char *arguments, const mg_result *result) {
     const mg_tool *tool = plugin.tools;
     while (tool && tool->name && strcmp(tool->name, name) != 0) tool++;

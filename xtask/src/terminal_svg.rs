@@ -120,7 +120,8 @@ impl Drop for Served {
     }
 }
 
-/// What a serving gateway prints on a terminal while it is called, on a free port, because the default port may be in use.
+/// The lines that a serving gateway prints on a terminal while it is called. It uses a free port, because the default one
+/// may be in use.
 fn serve(project: &Project, command: &Command) -> Result<Vec<u8>> {
     let mut script = Command::new("script");
     let program = project.gateway();
