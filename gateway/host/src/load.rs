@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use moongate_config::PluginConfig;
 use moongate_model::names::Digest;
-use moongate_system::background::reduce_thread_priority;
+use moongate_system::background::{self, reduce_thread_priority};
 use moongate_system::blocking::PluginBlockingLimiters;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
@@ -331,10 +331,14 @@ impl ComponentLoader {
     }
 }
 
-/// Runs `work`, which reads files and computes for milliseconds, on a thread where it doesn't block calls.
+/// Runs `work`, which reads files and computes for milliseconds, on a thread where it doesn't block calls. On the
+/// background pool, it stays there: a thousand plugins that are described again at a start mustn't delay its first list.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, LoadError> + Send + 'static,
 ) -> Result<T, LoadError> {
+    if background::is_pool_thread() {
+        return work();
+    }
     let result = tokio::task::spawn_blocking(work).await;
     result.unwrap_or_else(|error| Err(LoadError::Internal(format!("loading panicked: {error}"))))
 }

@@ -203,7 +203,7 @@ impl<T: Send + 'static> MovableFuture<T> {
 
     /// A future that is polled where this thread is: on the pool, for a caller, or in place.
     pub fn inherit(caller: &Caller, future: impl Future<Output = T> + Send + 'static) -> Self {
-        if PLACE.get().is_in_background() { spawn(caller, future) } else { Self::new(future) }
+        if is_pool_thread() { spawn(caller, future) } else { Self::new(future) }
     }
 
     /// Moves the future to the pool. A panic there continues in the task that polls `self`.
@@ -290,6 +290,12 @@ impl Drop for Entered {
     fn drop(&mut self) {
         PLACE.set(self.before);
     }
+}
+
+/// True on the pool's threads.
+#[must_use]
+pub fn is_pool_thread() -> bool {
+    PLACE.get().is_in_background()
 }
 
 /// True if [`move_to_background`] moves the future that this thread polls.

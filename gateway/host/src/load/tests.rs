@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use bytesize::ByteSize;
 use moongate_config::PluginConfig;
+use moongate_model::caller::Caller;
 use moongate_model::manifest::Manifest;
 use moongate_model::names::{Digest, PluginId};
 use moongate_model::plugin::Plugin as _;
+use moongate_system::background;
 use tempfile::TempDir;
 
+use super::blocking;
 use crate::tests::{Guest, component, config, host, load, load_file};
 use crate::{ComponentFile, LoadError, PathOrigin, WasmHost};
 
@@ -295,4 +298,14 @@ async fn only_errors_that_depend_on_the_bytes_are_final() {
     }
     let error = load_error(&Guest::default().build(), |config| config.source.set_file_name("none")).await;
     assert!(!error.is_final());
+}
+
+/// A thousand plugins are described again at a start, and the first list of tools would wait for them.
+#[tokio::test]
+async fn loads_for_background_work_stay_at_its_priority() {
+    let thread = || Ok(std::thread::current().name().unwrap_or_default().to_owned());
+    let background = background::spawn(&Caller::Local, async move { blocking(thread).await.unwrap() }).await;
+    assert!(background.starts_with("moongate-bg"), "{background}");
+    let other = blocking(thread).await.unwrap();
+    assert!(!other.starts_with("moongate-bg"), "{other}");
 }
