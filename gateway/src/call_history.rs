@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use moongate_model::call::CallError;
 use moongate_model::caller::Caller;
 use moongate_model::names::{PluginId, PublicName};
-use moongate_model::text::blanked_line;
+use moongate_model::text::{blanked_line, quotable};
 use moongate_protocol::catalog::Catalog;
 use moongate_protocol::dispatch::{
     AdmittedCall, CallEnd, CallKind, CallOutcome, Observer, RefusedName, RefusedRequest, RequestEnd,
@@ -34,6 +34,9 @@ const MAX_LISTED_CALLS: usize = 40;
 
 /// The maximum number of remembered callers. Above it, the one that was seen least recently is forgotten.
 const MAX_CALLERS: usize = 100;
+
+/// The maximum number of remembered calls that no role allows. Above it, the oldest is forgotten.
+const MAX_DENIED: usize = 32;
 
 /// The longest remembered error message, in characters.
 const MAX_ERROR_CHARS: usize = 300;
@@ -75,6 +78,8 @@ struct CallLists {
     limits: BTreeMap<(PluginId, &'static str), Occurrences>,
     /// Requests that were refused before they named a plugin, by a stable word.
     refusals: BTreeMap<&'static str, Occurrences>,
+    /// By the tool or prompt and the caller, who has no role for it.
+    denied: BTreeMap<(CalledName, Caller), Occurrences>,
 }
 
 /// A call that ended.
@@ -94,6 +99,10 @@ pub struct RecentCall {
     pub is_success: bool,
     /// The time since it arrived.
     pub took: Duration,
+    /// The part of it before it ran. `None` if it didn't run.
+    pub waited: Option<Duration>,
+    /// The CPU time that it used.
+    pub cpu_time: Duration,
     /// The error, as in [`CallFailure::message`].
     pub error: Option<String>,
 }
@@ -144,6 +153,34 @@ pub struct RememberedCalls {
     pub limits: Vec<(PluginId, &'static str, Occurrences)>,
     /// Requests that were refused before they reached a plugin, by a stable word.
     pub refusals: Vec<(&'static str, Occurrences)>,
+    /// Calls that no role of their caller allows.
+    pub denied: Vec<DeniedCalls>,
+}
+
+/// The calls of a caller to a tool or prompt that none of its roles allows.
+#[derive(Debug, Clone)]
+pub struct DeniedCalls {
+    /// What was called.
+    pub called: CalledName,
+    /// The caller.
+    pub caller: Caller,
+    /// Their number, and the last one.
+    pub seen: Occurrences,
+}
+
+impl DeniedCalls {
+    /// The calls in words, with names in backticks.
+    #[must_use]
+    pub fn access(&self) -> String {
+        let name = self.called.name.as_ref().map_or("", PublicName::as_str);
+        format!("a call of `{name}` by `{}`", quotable(&self.caller.to_string()))
+    }
+
+    /// The change that allows them: an imperative.
+    #[must_use]
+    pub fn fix(&self) -> String {
+        format!("change the roles of `{}` in `[roles]`", quotable(&self.caller.to_string()))
+    }
 }
 
 impl Occurrences {
@@ -194,6 +231,15 @@ impl CallHistory {
                 .map(|((plugin, word), seen)| (plugin.clone(), *word, *seen))
                 .collect(),
             refusals: lists.refusals.iter().map(|(word, seen)| (*word, *seen)).collect(),
+            denied: lists
+                .denied
+                .iter()
+                .map(|((called, caller), seen)| DeniedCalls {
+                    called: called.clone(),
+                    caller: caller.clone(),
+                    seen: *seen,
+                })
+                .collect(),
         }
     }
 
@@ -246,6 +292,24 @@ impl CallHistory {
         let mut lists = self.lists();
         lists.failures.retain(|plugin, _| catalog.plugin(plugin).is_some());
         lists.limits.retain(|(plugin, _), _| catalog.plugin(plugin).is_some());
+        lists.denied.retain(|(called, _), _| is_offered(called));
+    }
+}
+
+impl CallHistory {
+    /// The tool or prompt that a refused request named, if only roles hide it from the caller. The URIs of resources can
+    /// be private, so they aren't remembered.
+    fn hidden_item(&self, refused: &RefusedName<'_>) -> Option<CalledName> {
+        let &RefusedName { context: _, kind, name } = refused;
+        let catalog = Arc::clone(&self.catalog.borrow());
+        let (plugin, name) = match kind {
+            CallKind::Tool => catalog.tool(name).map(|tool| (tool.plugin().id(), tool.public_name()))?,
+            CallKind::Prompt => {
+                catalog.prompt(name).map(|prompt| (prompt.plugin().id(), prompt.public_name()))?
+            }
+            CallKind::Resource | CallKind::Completion => return None,
+        };
+        Some(CalledName { plugin: plugin.clone(), kind, name: Some(name.clone()) })
     }
 }
 
@@ -283,6 +347,7 @@ impl Observer for CallHistory {
         item.record(self.minute(), is_success, took);
         let at = SystemTime::now();
         let caller = context.caller.without_facts();
+        let total = context.arrived_at.elapsed();
         let mut lists = self.lists();
         if !lists.callers.contains_key(&caller) && lists.callers.len() >= MAX_CALLERS {
             let oldest = lists.callers.iter().min_by_key(|(_, used)| used.last);
@@ -311,7 +376,9 @@ impl Observer for CallHistory {
             caller,
             outcome: outcome.kind(),
             is_success,
-            took: context.arrived_at.elapsed(),
+            took: total,
+            waited: took.map(|took| total.saturating_sub(took)),
+            cpu_time: context.cpu_time.used(),
             error: failure,
         });
     }
@@ -319,6 +386,17 @@ impl Observer for CallHistory {
     fn request_ended(&self, _request: &RequestEnd<'_>) {}
 
     fn name_refused(&self, refused: &RefusedName<'_>) {
+        if let Some(called) = self.hidden_item(refused) {
+            let mut lists = self.lists();
+            let key = (called, refused.context.caller.without_facts());
+            if !lists.denied.contains_key(&key) && lists.denied.len() >= MAX_DENIED {
+                let oldest = lists.denied.iter().min_by_key(|(_, seen)| seen.last);
+                let oldest = oldest.map(|(key, _)| key.clone());
+                oldest.map(|key| lists.denied.remove(&key));
+            }
+            Occurrences::record(&mut lists.denied, key);
+            return;
+        }
         Occurrences::record(
             &mut self.lists().refusals,
             match refused.kind {

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use moongate_config::{Limits, PluginConfig};
 use moongate_model::access_history::AccessHistory;
 use moongate_model::call::{
-    CallContext, CallError, Completion, CompletionTarget, Outcome, PromptResult, ReadResult, ToolResult,
+    CallContext, CallError, Completion, CompletionTarget, GrantEvent, Outcome, PromptResult, ReadResult,
+    ToolResult,
 };
 use moongate_model::manifest::{Interfaces, Manifest};
 use moongate_model::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
@@ -267,6 +268,10 @@ impl Plugin for WasmPlugin {
 
     fn access_history(&self) -> AccessHistory {
         self.sandbox.logged_warnings.access().history(&self.sandbox.config)
+    }
+
+    fn note_access(&self, event: &GrantEvent) {
+        self.sandbox.logged_warnings.note_access(&self.sandbox.config, event);
     }
 
     fn call_tool<'a>(

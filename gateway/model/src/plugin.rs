@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use crate::access_history::AccessHistory;
 use crate::call::{
-    CallContext, CallError, Completion, CompletionTarget, Outcome, PromptResult, ReadResult, ToolResult,
+    CallContext, CallError, Completion, CompletionTarget, GrantEvent, Outcome, PromptResult, ReadResult,
+    ToolResult,
 };
 use crate::manifest::{Interfaces, Manifest};
 use crate::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
@@ -70,6 +71,10 @@ pub trait Plugin: fmt::Debug + Send + Sync {
     fn access_history(&self) -> AccessHistory {
         AccessHistory::default()
     }
+
+    /// Adds a grant that a call used or was missing to its access history. The plugin notes those that it checks itself;
+    /// this is for questions, which are checked when they are returned.
+    fn note_access(&self, _event: &GrantEvent) {}
 
     /// Calls a tool. `args` is the caller's JSON object exactly as written; it has been validated.
     fn call_tool<'a>(

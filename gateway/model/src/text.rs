@@ -66,6 +66,30 @@ pub fn escaped_line(text: &str, max_chars: usize) -> String {
     line
 }
 
+/// The first sentence of a description, without its line breaks. It ends at the latest before an empty line, a list or a
+/// heading.
+#[must_use]
+pub fn first_sentence(text: &str) -> String {
+    let ends =
+        |line: &str| line.is_empty() || ["- ", "* ", "#", "```"].iter().any(|mark| line.starts_with(mark));
+    let mut lines = text.lines().map(str::trim).skip_while(|line| line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    let mut sentence = first.to_owned();
+    for line in lines.take_while(|line| !ends(line)) {
+        sentence.push(' ');
+        sentence.push_str(line);
+    }
+    // After an abbreviation, the sentence continues in lower case.
+    let is_end = |at: &usize| {
+        let rest = sentence[at + 1..].strip_prefix(' ');
+        rest.is_some_and(|rest| rest.starts_with(char::is_uppercase))
+    };
+    if let Some(end) = sentence.match_indices(['.', '?', '!']).map(|(at, _)| at).find(is_end) {
+        sentence.truncate(end + 1);
+    }
+    sentence
+}
+
 /// `text` without its hidden characters. Line breaks and tabs stay.
 #[must_use]
 pub fn remove_hidden(text: &str) -> String {

@@ -4,14 +4,19 @@
 //! which the exporters themselves don't have.
 
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, USER_AGENT};
 use http_body_util::{BodyExt as _, Full, Limited};
+use moongate_model::text::blanked_line;
 use moongate_system::https_client::{HttpsClient, error_with_cause};
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceResponse;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceResponse;
+use prost::Message as _;
 use tokio::runtime::Handle;
 use tokio_util::task::AbortOnDropHandle;
 use url::Url;
@@ -19,8 +24,27 @@ use url::Url;
 /// The largest response, in bytes. Collectors respond with a few.
 const MAX_RESPONSE_BYTES: usize = 64 << 10;
 
+/// The longest message of a collector in the log, in characters.
+const MAX_MESSAGE_CHARS: usize = 200;
+
 /// The headers that an exporter itself sets.
 const EXPORTER_HEADERS: [HeaderName; 3] = [CONTENT_TYPE, CONTENT_ENCODING, USER_AGENT];
+
+/// What is exported.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Signal {
+    Traces,
+    Metrics,
+}
+
+/// A successful response that reports rejected data (OTLP Specification, Partial Success).
+#[derive(Debug)]
+struct PartialSuccess {
+    /// The number of spans or data points.
+    rejected: u64,
+    /// The collector's reason.
+    message: String,
+}
 
 /// Sends the exports of one signal, and logs when they begin to fail and when they succeed again.
 #[derive(Debug)]
@@ -31,9 +55,36 @@ pub(crate) struct CollectorClient {
     /// The configured headers. The exporter adds those of `OTEL_EXPORTER_OTLP_HEADERS`, which they replace if there are any.
     headers: HeaderMap,
     /// The signal and the collector, for logs. Addresses can contain secrets, so it names only the origin.
-    signal: &'static str,
+    signal: Signal,
     collector: String,
     is_failing: AtomicBool,
+    /// The spans or data points that the collector rejected although it responded with success.
+    rejected: Arc<AtomicU64>,
+}
+
+impl Signal {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Traces => "traces",
+            Self::Metrics => "metrics",
+        }
+    }
+
+    /// The rejected part of an export, if there is one. Invalid responses are ignored: the status is a success.
+    fn rejected_part(self, body: &[u8]) -> Option<PartialSuccess> {
+        let (rejected, message) = match self {
+            Self::Traces => {
+                let part = ExportTraceServiceResponse::decode(body).ok()?.partial_success?;
+                (part.rejected_spans, part.error_message)
+            }
+            Self::Metrics => {
+                let part = ExportMetricsServiceResponse::decode(body).ok()?.partial_success?;
+                (part.rejected_data_points, part.error_message)
+            }
+        };
+        let rejected = u64::try_from(rejected).ok().filter(|rejected| *rejected > 0)?;
+        Some(PartialSuccess { rejected, message })
+    }
 }
 
 impl CollectorClient {
@@ -41,7 +92,7 @@ impl CollectorClient {
     pub(crate) fn new(
         client: HttpsClient,
         timeout: Duration,
-        signal: &'static str,
+        signal: Signal,
         endpoint: &str,
         headers: HeaderMap,
     ) -> Self {
@@ -53,7 +104,13 @@ impl CollectorClient {
             signal,
             collector: collector_name(endpoint),
             is_failing: AtomicBool::new(false),
+            rejected: Arc::default(),
         }
+    }
+
+    /// The number of rejected spans or data points since it was last set to zero.
+    pub(crate) fn rejected(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.rejected)
     }
 
     async fn send(&self, mut request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
@@ -81,10 +138,19 @@ impl CollectorClient {
         }
     }
 
-    fn log(&self, result: &Result<Response<Bytes>, HttpError>) {
-        let (signal, collector) = (self.signal, &self.collector);
+    /// Logs a problem when it begins and when it ends, and counts rejected data.
+    fn record(&self, result: &Result<Response<Bytes>, HttpError>) {
+        let (signal, collector) = (self.signal.name(), &self.collector);
         let problem = match result {
-            Ok(response) if response.status().is_success() => None,
+            Ok(response) if response.status().is_success() => {
+                self.signal.rejected_part(response.body()).map(|PartialSuccess { rejected, message }| {
+                    self.rejected.fetch_add(rejected, Ordering::Relaxed);
+                    format!(
+                        "the collector rejected a part of them: {}",
+                        blanked_line(&message, MAX_MESSAGE_CHARS)
+                    )
+                })
+            }
             Ok(response) => Some(format!("status {}", response.status().as_u16())),
             Err(error) => Some(error_with_cause(&**error)),
         };
@@ -120,7 +186,7 @@ impl HttpClient for CollectorClient {
     {
         Box::pin(async move {
             let result = self.send(request).await;
-            self.log(&result);
+            self.record(&result);
             result
         })
     }

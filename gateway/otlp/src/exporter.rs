@@ -17,7 +17,7 @@ use opentelemetry_otlp::{
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::SpanExporter as _;
 
-use crate::collector_client::{CollectorClient, collector_name};
+use crate::collector_client::{CollectorClient, Signal, collector_name};
 use crate::duration_metrics::DurationMetrics;
 use crate::sampler::Sampler;
 use crate::settings::ExportSettings;
@@ -75,20 +75,17 @@ impl OtlpExporter {
         let collector = traces.as_deref().or(metrics.as_deref()).unwrap_or_default();
         let collector = collector_name(collector);
         let spans = traces.map(|endpoint| {
+            let client =
+                CollectorClient::new(client.clone(), timeout, Signal::Traces, &endpoint, headers.clone());
+            let rejected = client.rejected();
             let mut exporter = SpanExporter::builder()
                 .with_http()
-                .with_http_client(CollectorClient::new(
-                    client.clone(),
-                    timeout,
-                    "traces",
-                    &endpoint,
-                    headers.clone(),
-                ))
+                .with_http_client(client)
                 .with_protocol(Protocol::HttpBinary)
                 .with_endpoint(endpoint)
                 .build()?;
             exporter.set_resource(&resource);
-            Ok::<_, ExporterBuildError>(SpanQueue::start(exporter, queue))
+            Ok::<_, ExporterBuildError>(SpanQueue::start(exporter, rejected, queue))
         });
         let durations = metrics.map(|endpoint| {
             let exporter = MetricExporter::builder()
@@ -96,7 +93,7 @@ impl OtlpExporter {
                 .with_http_client(CollectorClient::new(
                     client.clone(),
                     timeout,
-                    "metrics",
+                    Signal::Metrics,
                     &endpoint,
                     headers.clone(),
                 ))

@@ -33,6 +33,8 @@ struct SpanCounters {
 /// Exports batches.
 struct BatchExporter {
     exporter: SpanExporter,
+    /// The spans of an export that the collector rejected although it responded with success.
+    rejected: Arc<AtomicU64>,
     receiver: mpsc::Receiver<SpanData>,
     settings: QueueSettings,
     counters: Arc<SpanCounters>,
@@ -41,12 +43,13 @@ struct BatchExporter {
 
 impl SpanQueue {
     /// Starts exporting. Must be called within a runtime.
-    pub(crate) fn start(exporter: SpanExporter, settings: QueueSettings) -> Self {
+    pub(crate) fn start(exporter: SpanExporter, rejected: Arc<AtomicU64>, settings: QueueSettings) -> Self {
         let (sender, receiver) = mpsc::channel(settings.max_queued);
         let counters = Arc::<SpanCounters>::default();
         let stop = CancellationToken::new();
         let batches = BatchExporter {
             exporter,
+            rejected,
             receiver,
             settings,
             counters: Arc::clone(&counters),
@@ -89,11 +92,14 @@ impl BatchExporter {
                 return; // closed and empty
             }
             let spans = batch.len() as u64;
-            let counter = match self.exporter.export(batch).await {
-                Ok(()) => &self.counters.exported,
-                Err(_) => &self.counters.failed, // the client has logged it
+            let result = self.exporter.export(batch).await;
+            let rejected = self.rejected.swap(0, Ordering::Relaxed);
+            let failed = match result {
+                Ok(()) => rejected.min(spans),
+                Err(_) => spans, // the client has logged it
             };
-            counter.fetch_add(spans, Ordering::Relaxed);
+            self.counters.failed.fetch_add(failed, Ordering::Relaxed);
+            self.counters.exported.fetch_add(spans - failed, Ordering::Relaxed);
         }
     }
 

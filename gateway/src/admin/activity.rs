@@ -35,7 +35,7 @@ pub struct Activity {
     pub calls: Vec<CallRecord>,
     /// The latest reloads, newest first.
     pub reloads: Vec<ReloadRow>,
-    /// Calls that were refused before they ran, and accesses that were refused for lack of a grant.
+    /// Calls that were refused before they ran, and accesses that were refused for lack of a grant or role.
     pub refused: Vec<RefusalRow>,
     /// The tables. `None` with `?after`.
     pub tables: Option<ActivityTables>,
@@ -87,6 +87,10 @@ pub struct CallRecord {
     pub error: Option<String>,
     /// The time since it arrived, in milliseconds.
     pub duration_ms: f64,
+    /// The part of it before it ran. `None` if it didn't run.
+    pub waited_ms: Option<f64>,
+    /// The CPU time that it used, in milliseconds.
+    pub cpu_ms: f64,
 }
 
 /// A reload.
@@ -209,7 +213,8 @@ pub struct ReplicaRow {
 
 impl CallRecord {
     fn new(call: RecentCall) -> Self {
-        let RecentCall { number, at, called, caller, outcome, is_success, took, error } = call;
+        let RecentCall { number, at, called, caller, outcome, is_success, took, waited, cpu_time, error } =
+            call;
         let CalledName { plugin, kind, name } = called;
         Self {
             number,
@@ -222,6 +227,8 @@ impl CallRecord {
             ok: is_success,
             error,
             duration_ms: milliseconds(took),
+            waited_ms: waited.map(milliseconds),
+            cpu_ms: milliseconds(cpu_time),
         }
     }
 }
@@ -309,6 +316,13 @@ fn refused(page: &PageContent) -> Vec<RefusalRow> {
             last: format_time(*at),
         })
     });
+    let denied = page.snapshot.calls.denied.iter().map(|denied| RefusalRow {
+        plugin: Some(denied.called.plugin.to_string()),
+        access: denied.access(),
+        fix: Some(denied.fix()),
+        count: denied.seen.count,
+        last: format_time(denied.seen.last),
+    });
     let requests = page.snapshot.calls.refusals.iter().map(|(word, seen)| RefusalRow {
         plugin: None,
         access: (*word).to_owned(),
@@ -316,7 +330,7 @@ fn refused(page: &PageContent) -> Vec<RefusalRow> {
         count: seen.count,
         last: format_time(seen.last),
     });
-    let mut all: Vec<_> = accesses.chain(requests).collect();
+    let mut all: Vec<_> = accesses.chain(denied).chain(requests).collect();
     all.sort_by(|first, second| second.last.cmp(&first.last));
     all
 }

@@ -106,7 +106,7 @@ const SECTIONS: [Section; 10] = [
     Section {
         id: "refused",
         title: "Refused",
-        note: "Accesses that plugins tried without a grant, newest first.",
+        note: "Accesses without a grant, and calls that no role allows, newest first.",
         content: access::refused,
     },
     Section {

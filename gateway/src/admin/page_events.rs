@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::Stream;
 use futures_util::stream::unfold;
+use moongate_system::background::{MovableFuture, WorkOwner, move_to_background};
+use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -48,26 +50,35 @@ struct PageStream<C, H> {
 }
 
 impl SharedPage {
-    /// The current page, or one that is less than a second old.
-    pub(super) fn current<E>(
+    /// The current page, or one that is less than a second old. `None` if there is no content. A page of many plugins takes
+    /// long to render, so the threads that serve requests don't do it.
+    pub(super) async fn current(
         &self,
-        content: impl FnOnce() -> Result<PageContent, E>,
-    ) -> Result<RenderedPage, E> {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        content: impl FnOnce() -> Option<PageContent> + Send + 'static,
+    ) -> Option<RenderedPage> {
+        let mut last = self.0.lock().await;
         if let Some((at, page)) = &*last
             && at.elapsed() < INTERVAL
         {
-            return Ok(Arc::clone(page));
+            return Some(Arc::clone(page));
         }
-        let sections = page::sections(&content()?).into_iter().map(|(id, html)| {
-            let mut hasher = DefaultHasher::new();
-            html.hash(&mut hasher);
-            RenderedSection { id, html, hash: hasher.finish() }
+        let rendering = MovableFuture::new(async move {
+            move_to_background(WorkOwner::default()).await;
+            Some(rendered(&content()?))
         });
-        let page = Arc::new(sections.collect());
+        let page = rendering.await?;
         *last = Some((Instant::now(), Arc::clone(&page)));
-        Ok(page)
+        Some(page)
     }
+}
+
+fn rendered(content: &PageContent) -> RenderedPage {
+    let sections = page::sections(content).into_iter().map(|(id, html)| {
+        let mut hasher = DefaultHasher::new();
+        html.hash(&mut hasher);
+        RenderedSection { id, html, hash: hasher.finish() }
+    });
+    Arc::new(sections.collect())
 }
 
 /// The changes of the page, until `content` returns nothing or the gateway stops. The first event is a complete page.
@@ -101,7 +112,10 @@ where
                 () = sleep_until(self.next) => {}
                 () = self.draining.cancelled() => return None,
             }
-            let page = (self.content)().await?;
+            let page = tokio::select! {
+                page = (self.content)() => page?,
+                () = self.draining.cancelled() => return None,
+            };
             let mut changes = String::new();
             for RenderedSection { id, html, hash } in &*page {
                 if self.sent.insert(id, *hash) != Some(*hash) {
@@ -129,3 +143,6 @@ fn write_event(out: &mut String, name: &str, data: &str) {
     }
     out.push('\n');
 }
+
+#[cfg(test)]
+mod tests;

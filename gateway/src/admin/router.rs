@@ -410,7 +410,8 @@ impl AdminRouter {
             let (router, head) = (Arc::clone(&router), head.clone());
             async move {
                 router.authenticator.authenticate(&head, |_| {}).await.ok()?;
-                router.page.current(|| router.page_content()).ok()
+                let source = Arc::clone(&router);
+                router.page.current(move || source.page_content().ok()).await
             }
         };
         let stream = page_events(content, draining, (permit, active));

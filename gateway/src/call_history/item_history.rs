@@ -11,10 +11,12 @@ pub const MINUTES: usize = 60;
 const MINUTES_PER_SLOT: u64 = 10;
 const SLOTS: usize = MINUTES / MINUTES_PER_SLOT as usize;
 
-/// The upper bound of the first class of durations is `2^FIRST_BITS` microseconds. Each doubling has two classes.
+/// The upper bound of the first class of durations is `2^FIRST_BITS` microseconds.
 const FIRST_BITS: u32 = 4;
+/// Each doubling has `2^STEP_BITS` classes, so a percentile is wrong by an eighth at most.
+const STEP_BITS: u32 = 2;
 /// The last class has everything above nine minutes.
-const CLASSES: usize = 52;
+const CLASSES: usize = 102;
 
 /// The calls in a minute.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -158,16 +160,17 @@ fn class(took: Duration) -> usize {
         return 0;
     }
     let bits = micros.ilog2();
-    let half = (micros >> (bits - 1)) & 1;
-    let class = 1 + u64::from(bits - FIRST_BITS) * 2 + half;
+    let step = (micros >> (bits - STEP_BITS)) & ((1 << STEP_BITS) - 1);
+    let class = 1 + (u64::from(bits - FIRST_BITS) << STEP_BITS) + step;
     usize::try_from(class).unwrap_or(CLASSES).min(CLASSES - 1)
 }
 
 /// The lower bound of a class, in microseconds.
 fn lower_bound(class: usize) -> u64 {
     let Some(above) = class.checked_sub(1) else { return 0 };
-    let power = 1_u64 << (FIRST_BITS as usize + above / 2);
-    power + (power / 2) * (above as u64 % 2)
+    let steps = 1 << STEP_BITS;
+    let power = 1_u64 << (FIRST_BITS as usize + above / steps);
+    power + (power >> STEP_BITS) * (above % steps) as u64
 }
 
 /// The duration that so many of a hundred calls didn't exceed, by linear interpolation in its class.
@@ -178,7 +181,8 @@ fn percentile(classes: &[u64; CLASSES], percent: u64) -> Option<Duration> {
     for (class, count) in classes.iter().enumerate() {
         if *count > 0 && below + count >= wanted {
             let (low, high) = (lower_bound(class), lower_bound(class + 1));
-            let micros = low + (high - low) * (wanted - below) / count;
+            // Half a step less: a single call is most likely in the middle.
+            let micros = low + (high - low) * (2 * (wanted - below) - 1) / (2 * count);
             return Some(Duration::from_micros(micros));
         }
         below += count;

@@ -41,6 +41,28 @@ fn call(history: &CallHistory, plugin: &str, caller: Caller, outcome: CallOutcom
 }
 
 #[test]
+fn calls_that_no_role_allows_name_the_caller() {
+    let history = CallHistory::new(watch::channel(catalog(1, &["a"])).1);
+    let context = CallContext::internal(Caller::Named("ci".into()));
+    for name in ["a_run", "a_run", "a_other"] {
+        history.name_refused(&RefusedName { context: &context, kind: CallKind::Tool, name });
+    }
+    let seen = history.read();
+    let [denied] = &seen.denied[..] else { panic!("{:?}", seen.denied) };
+    assert_eq!((denied.access().as_str(), denied.seen.count), ("a call of `a_run` by `ci`", 2));
+    assert_eq!(
+        seen.refusals.iter().map(|(word, seen)| (*word, seen.count)).collect::<Vec<_>>(),
+        [("unknown_tool", 1)]
+    );
+
+    for number in 0..100 {
+        let context = CallContext::internal(Caller::Named(format!("c{number}").into()));
+        history.name_refused(&RefusedName { context: &context, kind: CallKind::Tool, name: "a_run" });
+    }
+    assert_eq!(history.read().denied.len(), MAX_DENIED);
+}
+
+#[test]
 fn remembers_calls_callers_failures_and_limits() {
     let history = CallHistory::new(watch::channel(catalog(1, &["a", "b"])).1);
     let ci = || Caller::Named("ci".into());

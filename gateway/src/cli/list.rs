@@ -200,7 +200,7 @@ fn sections(lists: &[(&str, Vec<Value>)]) -> String {
     filled.map(|(name, items)| format!("{name}\n{}", table(items, "  "))).collect::<Vec<_>>().join("\n")
 }
 
-/// A table of names and the first lines of descriptions.
+/// A table of names and the first sentences of descriptions.
 fn table(items: &[Value], indent: &str) -> String {
     let rows: Vec<(String, String)> = items
         .iter()

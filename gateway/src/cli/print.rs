@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use anyhow::{Context as _, Result};
 use moongate_config::{ConfigSource, Diagnostic, RenderStyle};
 use moongate_model::manifest::PluginInfo;
-use moongate_model::text::{escape_hidden_in_block, escaped_line, first_chars, is_hidden};
+use moongate_model::text::{escape_hidden_in_block, escaped_line, first_chars, first_sentence, is_hidden};
 use serde_json::Value;
 
 use super::stderr::StderrMessages;
@@ -109,11 +109,11 @@ pub(super) fn name_and_version(info: &PluginInfo) -> String {
     format!("{} {}", info.name, info.version).trim_end().to_owned()
 }
 
-/// The first line of a text, shortened, for use within a line.
+/// The first sentence of a text, shortened, for use within a line.
 pub(super) fn summary(text: &str) -> String {
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let (start, is_cut) = first_chars(line, MAX_SUMMARY_CHARS);
-    if is_cut { format!("{}…", inline(start.trim_end())) } else { inline(line) }
+    let sentence = first_sentence(text);
+    let (start, is_cut) = first_chars(&sentence, MAX_SUMMARY_CHARS);
+    if is_cut { format!("{}…", inline(start.trim_end())) } else { inline(&sentence) }
 }
 
 /// Prints an error and its hint, each on one line.

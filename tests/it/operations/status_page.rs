@@ -49,6 +49,31 @@ fn shows_calls_used_permissions_and_refusals() {
     assert!(after.contains("notes 1 granted ") && after.contains("fetch 1 granted, 1 unused"), "{after}");
 }
 
+#[test]
+fn shows_granted_and_refused_questions() {
+    let workspace = Workspace::new(
+        "[http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n\
+         [plugins.asking]\nsource = \"builtin:everything\"\nallow.client = [\"elicitation\"]\nallow.state = true\n\
+         [plugins.curious]\nsource = \"builtin:everything\"\nallow.client = [\"sampling\"]\nallow.state = true\n\
+         [plugins.curious.resources]\nallow = []\n",
+    );
+    let http = Http::start(&workspace);
+    let admin = http.admin();
+    wait_until("the gateway is ready", || page(admin).contains("Ready"));
+    for plugin in ["asking", "curious"] {
+        let _ = http.call(&format!("{plugin}_test_elicitation_sep1330_enums"), json!({}));
+    }
+    let after = page(admin).replace("&quot;", "\"");
+    assert!(
+        after.contains("asking 2 granted Kind") && after.contains("curious 2 granted, 1 unused"),
+        "{after}"
+    );
+    assert!(
+        after.contains("curious to ask the client for elicitation add \"elicitation\" to client in [plugins.curious.allow]"),
+        "{after}"
+    );
+}
+
 /// The headers of a form of the page itself.
 const FORM: &str = "Content-Type: application/x-www-form-urlencoded\r\nSec-Fetch-Site: same-origin\r\n";
 

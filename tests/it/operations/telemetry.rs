@@ -327,3 +327,21 @@ fn slow_collector_delays_neither_calls_nor_the_stop() {
     assert!(http.terminate().0.success());
     assert!(stopping.elapsed() < Duration::from_secs(60), "{:?}", stopping.elapsed());
 }
+
+#[test]
+fn spans_that_a_collector_rejects_are_counted_and_logged() {
+    let collector = Collector::start_rejecting();
+    let workspace = workspace(&exporting_to(&collector, ""), "");
+    let http = Http::spawn(command(&workspace));
+    let answer = call(&http, "zoo_echo", &json!({ "text": "a" }), None, None);
+    assert!(answer["result"].is_object(), "{answer}");
+    let spans = |outcome: &str| {
+        http.admin()
+            .metric(&format!("moongate_otlp_spans_total{{outcome=\"{outcome}\"}}"))
+            .unwrap_or_default()
+    };
+    wait_until("the run and the request are exported", || spans("exported") + spans("failed") >= 2.0);
+    assert!(spans("failed") >= 1.0, "{} failed", spans("failed"));
+    http.wait_for_log("rejected a part of them: too");
+    assert!(!http.log().contains('\u{1b}'), "{}", http.log());
+}

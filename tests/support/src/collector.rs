@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
-use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::collector::trace::v1::{
+    ExportTracePartialSuccess, ExportTraceServiceRequest, ExportTraceServiceResponse,
+};
 use opentelemetry_proto::tonic::common::v1::any_value::Value as AnyValue;
 use opentelemetry_proto::tonic::common::v1::{AnyValue as AnyValueMessage, KeyValue};
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
@@ -77,6 +79,8 @@ enum Behaviour {
     Accepting,
     /// It reads requests and never responds.
     Hanging,
+    /// It responds with success, but reports that it has rejected one span.
+    Rejecting,
 }
 
 impl Collector {
@@ -90,6 +94,12 @@ impl Collector {
     #[must_use]
     pub fn start_hanging() -> Self {
         Self::serve(Behaviour::Hanging)
+    }
+
+    /// Starts a collector that rejects one span of each export, with a message that moves the cursor.
+    #[must_use]
+    pub fn start_rejecting() -> Self {
+        Self::serve(Behaviour::Rejecting)
     }
 
     fn serve(behaviour: Behaviour) -> Self {
@@ -177,8 +187,19 @@ fn receive(stream: TcpStream, received: &Mutex<Received>, behaviour: Behaviour) 
             all.series.extend(series(request));
         }
         drop(all);
-        let response = "HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 0\r\n\r\n";
-        if reader.get_mut().write_all(response.as_bytes()).is_err() {
+        let body = match behaviour {
+            Behaviour::Accepting | Behaviour::Hanging => Vec::new(),
+            Behaviour::Rejecting => {
+                let error_message = "too\x1b[2J old".to_owned();
+                let rejected = ExportTracePartialSuccess { rejected_spans: 1, error_message };
+                ExportTraceServiceResponse { partial_success: Some(rejected) }.encode_to_vec()
+            }
+        };
+        let length = body.len();
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: {length}\r\n\r\n"
+        );
+        if reader.get_mut().write_all(&[head.as_bytes(), &body].concat()).is_err() {
             return;
         }
     }

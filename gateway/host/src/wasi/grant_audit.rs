@@ -53,6 +53,19 @@ impl LoggedWarnings {
         &self.access
     }
 
+    /// Adds an access that the gateway checked outside of the sandbox.
+    pub(crate) fn note_access(&self, config: &PluginConfig, event: &GrantEvent) {
+        match event {
+            GrantEvent::Used(grant) => self.access.used(grant.clone()),
+            GrantEvent::Missing { wanted, fix } => self.access.refused(wanted.clone(), || {
+                let change = GrantedLists::of(config).change(fix.as_ref()?);
+                Some(format!("{change} `[plugins.{}.allow]`", config.id))
+            }),
+            // Limits are only in the sandbox.
+            GrantEvent::Limited { .. } => {}
+        }
+    }
+
     /// Logs each granted directory when it can't be opened for the first time, and when it can be opened again.
     pub(crate) fn log_directories<'e>(
         &self,
@@ -125,6 +138,7 @@ pub(crate) struct GrantAudit {
 struct GrantedLists {
     dirs: bool,
     http: bool,
+    client: bool,
 }
 
 /// A note for the caller about the call's first missing grant.
@@ -169,6 +183,11 @@ fn denied(wanted: &str) -> String {
 }
 
 impl GrantedLists {
+    fn of(config: &PluginConfig) -> Self {
+        let allow = &config.allow;
+        Self { dirs: !allow.dirs.is_empty(), http: !allow.http.is_empty(), client: !allow.client.is_empty() }
+    }
+
     /// The change that a fix makes in a table: a phrase that continues with the table's name. A key can't be repeated, so
     /// an existing list gets the entry.
     fn change(self, fix: &GrantFix) -> String {
@@ -180,6 +199,7 @@ impl GrantedLists {
             }
             (Some(("dirs", entry)), _) if self.dirs => format!("add `{entry}` to `dirs` in"),
             (Some(("http", entry)), _) if self.http => format!("add `{entry}` to `http` in"),
+            (Some(("client", entry)), _) if self.client => format!("add `{entry}` to `client` in"),
             (Some(_) | None, _) => format!("add `{line}` to"),
         }
     }
@@ -203,9 +223,7 @@ impl GrantAudit {
 
     /// The same audit for a plugin with these grants.
     pub(crate) fn with_grants_of(self, config: &PluginConfig) -> Self {
-        let granted_lists =
-            GrantedLists { dirs: !config.allow.dirs.is_empty(), http: !config.allow.http.is_empty() };
-        Self { granted_lists, ..self }
+        Self { granted_lists: GrantedLists::of(config), ..self }
     }
 
     /// The same audit for a call without some of its granted directories.

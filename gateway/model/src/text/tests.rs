@@ -10,6 +10,16 @@ fn escapes_hidden_characters() {
 }
 
 #[test]
+fn first_sentences_have_no_line_breaks() {
+    let hard_wrapped = "\nRead a file, e.g. a\nlarge one. Use `head` for its\nstart.";
+    assert_eq!(first_sentence(hard_wrapped), "Read a file, e.g. a large one.");
+    assert_eq!(first_sentence("Delete them all?\nReally."), "Delete them all?");
+    assert_eq!(first_sentence("Options:\n- a\n- b"), "Options:");
+    assert_eq!(first_sentence("# Title\ntext\n\nmore"), "# Title text");
+    assert_eq!(first_sentence(""), "");
+}
+
+#[test]
 fn removes_hidden_characters_but_not_line_breaks() {
     assert_eq!(remove_hidden("a\u{200b}\tb\nc\u{7}"), "a\tb\nc");
 }

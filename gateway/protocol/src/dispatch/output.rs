@@ -163,9 +163,7 @@ fn check_questions(
         if !catalog_plugin.policy().client_features.contains(&feature) {
             return Err(missing_grant_error(catalog_plugin, context, feature));
         }
-        if let Some(grant_report) = &context.grant_report {
-            grant_report.record(GrantEvent::Used(format!("client {}", feature.as_str())));
-        }
+        note_access(catalog_plugin, context, GrantEvent::Used(format!("client {}", feature.as_str())));
         if !keys.insert(&request.key) {
             return bad(format!("it asks two questions with the key `{}`", request.key.escape_debug()));
         }
@@ -206,14 +204,21 @@ fn missing_grant_error(
     if catalog_plugin.is_first_ungranted_request(feature) {
         tracing::warn!(plugin = %id, "{refused}; to allow it, add `{grant_line}` to `[plugins.{id}.allow]`");
     }
-    if let Some(grant_report) = &context.grant_report {
-        let wanted = format!("to ask the client for {word}");
-        grant_report.record(GrantEvent::Missing { wanted, fix: Some(GrantFix::Line(grant_line)) });
-    }
+    let wanted = format!("to ask the client for {word}");
+    let missing = GrantEvent::Missing { wanted, fix: Some(GrantFix::Line(grant_line)) };
+    note_access(catalog_plugin, context, missing);
     if context.revision.is_some() && !context.capabilities.has(word) {
         why.push_str(&format!(", but this client doesn't offer {word}"));
     }
     CallError::NotGranted(why)
+}
+
+/// Notes an access for the operator, and for the caller's report.
+fn note_access(catalog_plugin: &CatalogPlugin, context: &CallContext, event: GrantEvent) {
+    catalog_plugin.plugin().note_access(&event);
+    if let Some(grant_report) = &context.grant_report {
+        grant_report.record(event);
+    }
 }
 
 /// Drops suggestions that complete a template to a resource that the caller can't see or that isn't offered. `others` are

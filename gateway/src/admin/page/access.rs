@@ -8,6 +8,7 @@ use moongate_model::names::PluginId;
 
 use super::PageContent;
 use super::html::{count, nothing, number, shown, table, text, time, with_code};
+use crate::call_history::DeniedCalls;
 
 /// The maximum number of listed refusals.
 const MAX_REFUSED: usize = 30;
@@ -15,31 +16,34 @@ const MAX_REFUSED: usize = 30;
 /// Up to this number of plugins, their permissions are shown without a click.
 const MAX_OPEN_SHEETS: usize = 8;
 
-/// The accesses that plugins were refused.
+/// The accesses that plugins were refused for lack of a grant, and callers for lack of a role.
 pub(super) fn refused(page: &PageContent) -> Markup {
-    let mut all: Vec<(&PluginId, &RefusedAccess)> = Vec::new();
-    for (plugin, access) in &page.snapshot.access {
-        all.extend(access.refused.iter().map(|refused| (plugin, refused)));
+    let snapshot = &page.snapshot;
+    let mut all = Vec::new();
+    for (plugin, access) in &snapshot.access {
+        all.extend(access.refused.iter().map(|RefusedAccess { wanted, fix, count, at }| {
+            (*at, plugin, with_code(wanted), fix.as_deref().map(with_code), *count)
+        }));
     }
-    all.sort_by_key(|(_, refused)| Reverse(refused.at));
+    all.extend(snapshot.calls.denied.iter().map(|denied| {
+        let DeniedCalls { called, caller: _, seen } = denied;
+        let fix = with_code(&denied.fix());
+        (seen.last, &called.plugin, with_code(&denied.access()), Some(fix), seen.count)
+    }));
+    all.sort_by_key(|(at, ..)| Reverse(*at));
     if all.is_empty() {
         return nothing("Nothing has been refused since the plugins were loaded.");
     }
     let rows: Vec<_> = all
         .into_iter()
         .take(MAX_REFUSED)
-        .map(|(plugin, RefusedAccess { wanted, fix, count: times, at })| {
+        .map(|(at, plugin, wanted, fix, times)| {
             [
                 html! { span.name { (plugin) } },
-                html! { (shown(wanted)) },
-                html! {
-                    @match fix {
-                        Some(fix) => (with_code(fix)),
-                        None => span.more { "no suggestion" },
-                    }
-                },
-                html! { (count(*times)) },
-                time(*at, page.now),
+                wanted,
+                fix.unwrap_or_else(|| html! { span.more { "no suggestion" } }),
+                html! { (count(times)) },
+                time(at, page.now),
             ]
         })
         .collect();

@@ -6,9 +6,15 @@ use maud::{Markup, html};
 use moongate_protocol::dispatch::CallKind;
 
 use super::PageContent;
-use super::html::{Tone, badge, count, errors, nothing, number, plot, shown, table, text, time};
+use super::html::{Tone, badge, count, errors, nothing, number, plot, shown, table, text, time, with_code};
 use crate::call_history::{CalledName, CallerUse, RecentCall};
 use crate::call_line::short_duration;
+
+/// Calls that took longer have their waits and their CPU time.
+const MIN_EXPLAINED_DURATION: Duration = Duration::from_millis(100);
+
+/// The shortest wait that is shown.
+const MIN_SHOWN_WAIT: Duration = Duration::from_millis(1);
 
 /// The maximum number of listed tools.
 const MAX_ITEMS: usize = 200;
@@ -87,6 +93,22 @@ pub(super) fn callers(page: &PageContent) -> Markup {
     table("callers", [text("Caller"), number("Calls"), number("Errors"), text("Last call")], &rows)
 }
 
+/// The duration of a call. That of a slow one is explained: the rest of the time, it waited for files, other servers or
+/// a processor.
+fn duration(call: &RecentCall) -> Markup {
+    let RecentCall { took, waited, cpu_time, .. } = call;
+    let waited = waited.filter(|waited| *waited >= MIN_SHOWN_WAIT);
+    html! {
+        (short_duration(*took))
+        @if *took >= MIN_EXPLAINED_DURATION {
+            span.more {
+                @if let Some(waited) = waited { (short_duration(waited)) " queued, " }
+                (short_duration(*cpu_time)) " CPU"
+            }
+        }
+    }
+}
+
 /// The latest calls.
 pub(super) fn recent(page: &PageContent) -> Markup {
     let recent = &page.snapshot.calls.recent;
@@ -96,13 +118,16 @@ pub(super) fn recent(page: &PageContent) -> Markup {
     let rows: Vec<_> = recent
         .iter()
         .map(|call| {
-            let RecentCall { number: _, at, called, caller, outcome, is_success, took, error: _ } = call;
+            let RecentCall { number: _, at, called, caller, outcome, is_success, error, .. } = call;
             [
                 time(*at, page.now),
                 called_name(called),
                 html! { (shown(&caller.to_string())) },
-                badge(if *is_success { Tone::Good } else { Tone::Bad }, outcome),
-                html! { (short_duration(*took)) },
+                html! {
+                    (badge(if *is_success { Tone::Good } else { Tone::Bad }, outcome))
+                    @if let Some(error) = error { span.more { (with_code(error)) } }
+                },
+                duration(call),
             ]
         })
         .collect();

@@ -54,13 +54,15 @@ fn content(plugins: Vec<PluginStatus>) -> PageContent {
     let caller = Caller::Named(HOSTILE.into());
     let call = RecentCall {
         number: 1,
-        error: None,
+        error: Some(HOSTILE.to_owned()),
         at: UNIX_EPOCH,
         called: called.clone(),
         caller,
         outcome: "ok",
         is_success: true,
         took: Duration::from_secs(12),
+        waited: Some(Duration::from_secs(3)),
+        cpu_time: Duration::from_secs(8),
     };
     let failure = CallFailure { at: UNIX_EPOCH, called: called.clone(), message: HOSTILE.to_owned() };
     let grant = GrantUse { kind: "files", grant: HOSTILE.to_owned(), last_used: LastUse::Never };
@@ -151,6 +153,7 @@ fn the_page_names_what_operators_look_for() {
         "12\u{202f}345",
         "1.2 ms",
         "12 s",
+        "3.0 s queued, 8.0 s CPU",
         "1 granted, 1 unused",
         "<code>[plugins.evil.allow]</code>",
         "locked",

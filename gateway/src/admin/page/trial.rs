@@ -7,11 +7,11 @@
 use std::time::Duration;
 
 use maud::{DOCTYPE, Markup, html};
-use moongate_model::text::{escape_hidden_in_block, truncated};
+use moongate_model::text::{escape_hidden_in_block, first_sentence, truncated};
 use moongate_protocol::catalog::{Catalog, ToolEntry};
 use serde_json::Value;
 
-use super::html::{Tone, badge, nothing, shown, table, text};
+use super::html::{Tone, badge, nothing, shown, table, text, with_code};
 use crate::admin::tool_form::{FieldControl, FormErrors, FormField, FormValues, form_fields, indented};
 use crate::admin::tool_trial::{
     ARGUMENTS_INPUT, JSON_INPUT, OpenForms, QUESTIONS_INPUT, STATE_INPUT, TOOL_INPUT, TrialOutcome,
@@ -43,7 +43,7 @@ pub(in crate::admin) fn list(catalog: &Catalog) -> String {
             [
                 html! { a.name href={ "try?tool=" (name) } { (name) } },
                 html! { (tool.plugin().id()) },
-                html! { (shown(tool.description().lines().next().unwrap_or_default())) },
+                html! { (with_code(&first_sentence(tool.description()))) },
             ]
         })
         .collect();

@@ -44,6 +44,16 @@ fn percentiles_are_close_and_expire() {
 }
 
 #[test]
+fn percentiles_of_one_call_are_close_to_its_duration() {
+    for micros in [100_u64, 250, 700, 3_400, 66_000, 757_000, 3_400_000, 200_000_000] {
+        let item = ItemHistory::default();
+        item.record(0, true, Some(Duration::from_micros(micros)));
+        let found = item.counts(0).p95.unwrap().as_secs_f64() * 1e6 / micros as f64;
+        assert!((found - 1.0).abs() <= 0.125, "{found} times {micros} µs");
+    }
+}
+
+#[test]
 fn calls_in_flight_never_underflow() {
     let item = ItemHistory::default();
     item.end();

@@ -88,7 +88,7 @@ fn time_of_day(at: &str) -> String {
 }
 
 fn call_line(call: &CallRecord) -> CallLine {
-    let CallRecord { number: _, at, plugin, kind, name, caller, outcome, ok: _, error, duration_ms } = call;
+    let CallRecord { at, plugin, kind, name, caller, outcome, error, duration_ms, .. } = call;
     CallLine {
         time: time_of_day(at),
         outcome: outcome.clone(),

@@ -10,7 +10,7 @@ use ratatui::widgets::{Cell, Paragraph, Row, Sparkline, Table, Tabs};
 
 use super::TopState;
 use crate::admin::activity::{
-    Activity, ActivityTables, CallRecord, CallerRow, ItemRow, PluginRow, ReplicaRow,
+    Activity, ActivityTables, CallRecord, CallerRow, ItemRow, PluginRow, RefusalRow, ReplicaRow,
 };
 use crate::call_line::short_duration;
 use crate::cli::print;
@@ -229,21 +229,11 @@ fn content(table: TopTable, activity: &Activity) -> (Vec<TopColumn>, Vec<Vec<Top
         TopTable::Refused => {
             let columns = vec![
                 text("Time", Constraint::Length(8), 0),
-                text("Plugin", Constraint::Length(16), 0),
-                number("Times", 6, 60),
-                text("Access", Constraint::Fill(1), 0),
-                text("To allow it", Constraint::Fill(1), 100),
+                text("Plugin", Constraint::Length(12), 0),
+                number("Times", 5, 60),
+                text("Access, and how to allow it", Constraint::Fill(1), 0),
             ];
-            let rows = activity.refused.iter().map(|refused| {
-                vec![
-                    time_of_day(&refused.last),
-                    plain(refused.plugin.as_deref().unwrap_or("request")),
-                    plain(refused.count.to_string()),
-                    TopCell { text: print::inline(&refused.access), is_bad: true },
-                    plain(refused.fix.as_deref().unwrap_or_default()),
-                ]
-            });
-            (columns, rows.collect())
+            (columns, activity.refused.iter().flat_map(refused).collect())
         }
         TopTable::Limits => {
             let columns = vec![
@@ -264,6 +254,16 @@ fn content(table: TopTable, activity: &Activity) -> (Vec<TopColumn>, Vec<Vec<Top
         }
         TopTable::Gateways => gateways(&tables.gateways),
     }
+}
+
+/// A refused access. The change that would allow it has a row of its own, because it is too long for a column.
+fn refused(refusal: &RefusalRow) -> Vec<Vec<TopCell>> {
+    let RefusalRow { plugin, access, fix, count, last } = refusal;
+    let access = TopCell { text: print::inline(access), is_bad: true };
+    let plugin = plain(plugin.as_deref().unwrap_or("request"));
+    let mut rows = vec![vec![time_of_day(last), plugin, plain(count.to_string()), access]];
+    rows.extend(fix.as_ref().map(|fix| vec![plain(""), plain(""), plain(""), plain(fix)]));
+    rows
 }
 
 /// The gateways that share the store.

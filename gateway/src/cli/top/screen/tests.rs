@@ -94,6 +94,23 @@ fn keys_select_tables_and_scroll_to_the_last_row() {
 }
 
 #[test]
+fn refusals_show_the_change_that_allows_them() {
+    let mut state = state();
+    let fix = "add `{ host = \"…\", mode = \"ro\" }` to `dirs` in `[plugins.fs.allow]`".to_owned();
+    state.activity.refused = vec![RefusalRow {
+        plugin: Some("fs".to_owned()),
+        access: "access to a file".to_owned(),
+        fix: Some(fix.clone()),
+        count: 3,
+        last: "2026-11-30T11:44:51Z".to_owned(),
+    }];
+    let mut screen = TopScreen { table: TopTable::Refused, ..TopScreen::default() };
+    let lines = drawn(&mut screen, &state, 100, 10);
+    assert_eq!(lines[3], "11:44:51  fs                3  access to a file");
+    assert_eq!(lines[4].trim_start(), fix);
+}
+
+#[test]
 fn names_from_callers_cant_control_the_terminal() {
     let mut screen = TopScreen { table: TopTable::Callers, ..TopScreen::default() };
     let lines = drawn(&mut screen, &state(), 80, 10).concat();
