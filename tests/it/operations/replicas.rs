@@ -5,6 +5,8 @@
 mod chaos;
 /// A client that survives these.
 mod client;
+/// Different clocks.
+mod clocks;
 /// A client that disconnects.
 mod disconnect;
 /// Many questions, and many replaced plugins.
