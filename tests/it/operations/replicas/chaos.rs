@@ -231,7 +231,6 @@ fn is_success(response: &Value) -> bool {
 }
 
 #[test]
-#[ignore = "it keeps the machine busy for a minute or more; `cargo xtask soak` runs it"]
 fn no_event_or_acknowledged_write_is_lost() {
     let Some(mut replicas) = Replicas::start(PLUGINS) else { return };
     let address = replicas.balancer.address();
