@@ -194,7 +194,7 @@ impl BoundAdminListener {
         let tls = ListenerTls::new(tls.subscribe(), ListenerPurpose::Admin);
         let over = async { tokio::time::sleep(SHUTDOWN_GRACE).await }; // starts when it is first polled
         let connections = admin_connections(reserved_files());
-        let limits = ListenerLimits { connections, idle: IDLE_TIMEOUT };
+        let limits = ListenerLimits { connections, idle: IDLE_TIMEOUT, drain: Duration::ZERO };
         tokio::select! {
             _ = self.listener.serve(router, tls, limits, stop, over) => {}
             () = state.follow_token(token.subscribe()) => {}

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::routing::any;
@@ -43,6 +44,10 @@ use tls::ListenerTls;
 
 /// The path of the MCP endpoint.
 pub const MCP_PATH: &str = "/mcp";
+
+/// The time for which a gateway with health probes accepts connections during shutdown. A load balancer that checks once
+/// a second and needs two failed checks, as in docs/scaling.md, sends nothing more by then.
+const DRAIN_TIME: Duration = Duration::from_secs(3);
 
 /// The minimum number of connections to the Unix socket.
 const MIN_SOCKET_CONNECTIONS: usize = 8;
@@ -180,6 +185,7 @@ impl BoundEndpoint {
         let limits = ListenerLimits {
             connections: max_connections(config, socket_connections, memory_connections),
             idle: config.idle_timeout,
+            drain: if config.health { DRAIN_TIME } else { Duration::ZERO },
         };
         self.0.serve(router, tls, limits, stop, over.cancelled_owned()).await
     }

@@ -5,19 +5,29 @@
 mod chaos;
 /// A client that survives these.
 mod client;
+/// Different clocks.
+mod clocks;
 /// A client that disconnects.
 mod disconnect;
 /// Many questions, and many replaced plugins.
 mod storm;
+/// Gateways that are replaced one after another.
+mod update;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
-use moongate_tests::{Http, StoreNetwork, StoreServer, Workspace, fixed_address, send_signal, wait_until};
+use moongate_tests::{
+    ClientProgress, Http, StoreNetwork, StoreServer, Workspace, fixed_address, send_signal, wait_until,
+};
 
 /// The number of gateways.
 const GATEWAYS: usize = 3;
+
+/// Each client succeeds again within this time. A lost call takes about 20 seconds, and the machine can be busy.
+const MAX_RECOVERY: Duration = Duration::from_secs(90);
 
 /// The gateways, the store, and the load balancer.
 struct Replicas {
@@ -70,6 +80,17 @@ impl Replicas {
         self.gateways[gateway] = Http::start(&self.workspaces[gateway]);
     }
 
+    /// Replaces a gateway, as an update does, and waits until clients call the new one.
+    fn update(&mut self, gateway: usize) {
+        let (status, log) = self.gateways.remove(gateway).terminate();
+        assert!(status.success(), "{status}: {log}");
+        assert!(!log.contains("panicked") && !log.contains("aborted"), "{log}");
+        let new = Http::start(&self.workspaces[gateway]);
+        let is_called = || new.admin().get("/metrics").body.contains("\nmoongate_plugin_calls_total{");
+        wait_until("the load balancer uses the new gateway", is_called);
+        self.gateways.insert(gateway, new);
+    }
+
     /// Waits until the load balancer sends requests to all gateways.
     fn wait_until_balanced(&self) {
         for gateway in &self.gateways {
@@ -78,5 +99,26 @@ impl Replicas {
         wait_until("the load balancer has a gateway", || {
             self.balancer.send("GET", "/readyz", &[], b"").status == 200
         });
+    }
+}
+
+/// Waits until each of these clients has succeeded this many more times.
+fn wait_until_all_continue<'a>(
+    progress: &ClientProgress,
+    clients: impl Iterator<Item = &'a str>,
+    times: u32,
+) {
+    let rounds = |client: usize| progress.newest_seen(&[client]);
+    let goals: Vec<(usize, &str, u32)> =
+        clients.enumerate().map(|(client, name)| (client, name, rounds(client) + times)).collect();
+    let started = Instant::now();
+    loop {
+        let late = goals.iter().filter(|(client, _, goal)| rounds(*client) < *goal);
+        let names: Vec<&str> = late.map(|(_, name, _)| *name).collect();
+        if names.is_empty() {
+            return;
+        }
+        assert!(started.elapsed() < MAX_RECOVERY, "these clients don't continue: {names:?}");
+        progress.wait_for_responses(1);
     }
 }

@@ -290,7 +290,7 @@ static HTTP: &[Key] = &[
         ValueKind::Boolean,
         "false",
         "Also answer the health probes `/livez` and `/readyz` on this port, without authentication. The responses contain \
-         no reasons.",
+         no reasons. On shutdown, the gateway then accepts connections for 3s, until load balancers have noticed.",
     ),
     key("auth", ValueKind::Table(AUTH), "Authentication of callers."),
     key(

@@ -64,8 +64,11 @@ impl SessionStore {
             Arc::clone(&self.stream_memory),
             self.stop.clone(),
         );
-        let stop = self.stop.clone();
-        let session = Session::new(id, caller, greeting, listener, Arc::default(), streams, stop, shared);
+        let closing = match &shared {
+            SharedPart::None => self.stop.clone(),
+            SharedPart::Copy(..) => CancellationToken::new(), // other replicas forward the client's answers
+        };
+        let session = Session::new(id, caller, greeting, listener, Arc::default(), streams, closing, shared);
         let session = Arc::new(session);
         let now = Instant::now();
         let mut table = self.lock();

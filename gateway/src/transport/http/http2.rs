@@ -34,6 +34,7 @@ use tokio_util::sync::CancellationToken;
 use crate::transport::http::client_identity::ClientIdentity;
 use crate::transport::http::client_stream::UnreadTime;
 use crate::transport::http::connections::{ConnectionHandle, ConnectionSlot};
+use crate::transport::http::listener::wait_for_last_request;
 
 mod frames;
 
@@ -112,7 +113,7 @@ pub(super) async fn serve(
     let mut connection = tokio::select! {
         connection = handshake => connection?,
         () = &mut evicted => return Ok(()),
-        () = stop.cancelled() => return Ok(()),
+        () = wait_for_last_request(stop) => return Ok(()),
     };
     let mut pings = pin!(unanswered_ping(connection.ping_pong()));
     let mut drained = pin!(drained);

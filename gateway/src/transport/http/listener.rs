@@ -6,13 +6,14 @@
 use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::extract::ConnectInfo;
-use axum::http::HeaderValue;
 use axum::http::header::CONNECTION;
+use axum::http::{HeaderValue, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
@@ -23,6 +24,7 @@ use moongate_system::background::{self, MovableFuture, WorkOwner, move_to_backgr
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::transport::http::client_identity::ClientIdentity;
@@ -39,6 +41,10 @@ const IDLE_BEFORE_CLOSE: Duration = Duration::from_secs(5);
 
 /// The minimum time that a connection stays open during shutdown, even if idle: its stream may end with a message.
 const MIN_CLOSE_DELAY: Duration = Duration::from_secs(1);
+
+/// The time during shutdown in which a connection can still send a request, because it may be in transit. Responses then
+/// close their connection.
+const LAST_REQUEST_TIME: Duration = Duration::from_secs(1);
 
 /// The maximum size of a request head, in bytes.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
@@ -86,6 +92,8 @@ pub(crate) struct ListenerLimits {
     /// The time limit for a request head, including the idle time before it. A proxy must close an idle connection
     /// first, so that it sends no request to a closing server.
     pub(crate) idle: Duration,
+    /// The time for which connections are still accepted during shutdown, until a load balancer has noticed it.
+    pub(crate) drain: Duration,
 }
 
 /// The error when an address can't be bound.
@@ -180,8 +188,9 @@ impl HttpListener {
         self.address
     }
 
-    /// Serves until `stop` is cancelled, then lets requests finish until `over` completes; idle connections are closed
-    /// earlier. Without `tls`, it serves plain HTTP. Returns the number of busy connections that were dropped.
+    /// Serves until `stop` is cancelled and `limits.drain` has passed, then lets requests finish; idle connections are
+    /// closed earlier. `over` ends all of it, and is first polled when `stop` is cancelled. Without `tls`, it serves plain
+    /// HTTP. Returns the number of busy connections that were dropped.
     pub(crate) async fn serve(
         self,
         router: Router,
@@ -190,15 +199,22 @@ impl HttpListener {
         stop: CancellationToken,
         over: impl Future<Output = ()>,
     ) -> usize {
-        let limiter = ConnectionLimiter::new(limits.connections);
-        let mut connections = JoinSet::new();
         let refusals = Arc::new(RefusalLog::new(self.purpose));
         let service = ListenerService { router, idle: limits.idle, stop: stop.clone(), refusals };
-        accept(&self.listener, &service, tls, &limiter, &mut connections, &stop).await;
-        drop(self.listener);
-        let all = async { while connections.join_next().await.is_some() {} };
+        let mut connections = JoinSet::new();
+        let served = async {
+            let limiter = ConnectionLimiter::new(limits.connections);
+            Acceptor { service, tls, limiter, connections: &mut connections }
+                .accept(self.listener, limits.drain)
+                .await;
+            while connections.join_next().await.is_some() {}
+        };
+        let over = async {
+            stop.cancelled().await;
+            over.await;
+        };
         tokio::select! {
-            () = all => {}
+            () = served => {}
             () = over => {}
         }
         let remaining = connections.len();
@@ -225,51 +241,88 @@ struct ConnectionPeer {
     identity: Option<ClientIdentity>,
 }
 
-/// Accepts connections until `stop` is cancelled.
-async fn accept(
-    listener: &TcpListener,
-    service: &ListenerService,
-    mut tls: Option<ListenerTls>,
-    limiter: &Arc<ConnectionLimiter>,
-    connections: &mut JoinSet<()>,
-    stop: &CancellationToken,
-) {
-    loop {
-        let next = async {
-            let (stream, client) = listener.accept().await?;
-            Ok((stream, client, limiter.acquire(client.ip()).await))
-        };
-        let accepted = tokio::select! {
-            () = stop.cancelled() => return,
-            accepted = next => accepted,
-        };
-        while connections.try_join_next().is_some() {}
-        match accepted {
-            Ok((stream, client, slot)) => {
-                if let Err(error) = stream.set_nodelay(true) {
-                    tracing::debug!(%error, "can't set TCP_NODELAY");
-                }
-                let service = service.clone();
-                match tls.as_mut().map(ListenerTls::next) {
-                    None => connections.spawn(MovableFuture::new(async move {
-                        let stream = ClientStream::new(stream, slot.handle());
-                        let peer = ConnectionPeer { address: client, identity: None };
-                        serve_connection(stream, peer, service, slot).await;
-                    })),
-                    Some(tls) => connections
-                        .spawn(MovableFuture::new(serve_tls_connection(stream, tls, client, service, slot))),
-                };
-            }
-            Err(error) if is_connection_error(&error) => {}
-            Err(error) => {
-                tracing::warn!(%error, "can't accept a connection");
-                tokio::select! {
-                    () = stop.cancelled() => return,
-                    () = tokio::time::sleep(ACCEPT_RETRY_DELAY) => {}
+/// Starts serving the connections of a listener.
+struct Acceptor<'a> {
+    service: ListenerService,
+    tls: Option<ListenerTls>,
+    limiter: Arc<ConnectionLimiter>,
+    connections: &'a mut JoinSet<()>,
+}
+
+impl Acceptor<'_> {
+    /// Accepts connections until the gateway stops and `drain` has passed, and then closes the listener.
+    async fn accept(mut self, listener: TcpListener, drain: Duration) {
+        let stop = self.service.stop.clone();
+        let mut closing = pin!(async {
+            stop.cancelled().await;
+            sleep(drain).await;
+        });
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                () = &mut closing => break,
+                accepted = listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((stream, client)) => self.serve(stream, client).await,
+                Err(error) if is_connection_error(&error) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "can't accept a connection");
+                    tokio::select! {
+                        () = &mut closing => break,
+                        () = sleep(ACCEPT_RETRY_DELAY) => {}
+                    }
                 }
             }
         }
+        if let Err(error) = self.serve_queued(listener).await {
+            tracing::debug!(%error, "connections were reset");
+        }
     }
+
+    /// Serves the connections that wait to be accepted: closing the listener resets them.
+    async fn serve_queued(&mut self, listener: TcpListener) -> io::Result<()> {
+        let listener = listener.into_std()?;
+        let deadline = Instant::now() + LAST_REQUEST_TIME; // they can arrive faster than they get slots
+        while Instant::now() < deadline {
+            match listener.accept() {
+                Ok((stream, client)) => {
+                    stream.set_nonblocking(true)?;
+                    self.serve(TcpStream::from_std(stream)?, client).await;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if is_connection_error(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for a slot and serves a connection.
+    async fn serve(&mut self, stream: TcpStream, client: SocketAddr) {
+        let slot = self.limiter.acquire(client.ip()).await;
+        while self.connections.try_join_next().is_some() {}
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "can't set TCP_NODELAY");
+        }
+        let service = self.service.clone();
+        match self.tls.as_mut().map(ListenerTls::next) {
+            None => self.connections.spawn(MovableFuture::new(async move {
+                let stream = ClientStream::new(stream, slot.handle());
+                let peer = ConnectionPeer { address: client, identity: None };
+                serve_connection(stream, peer, service, slot).await;
+            })),
+            Some(tls) => self
+                .connections
+                .spawn(MovableFuture::new(serve_tls_connection(stream, tls, client, service, slot))),
+        };
+    }
+}
+
+/// Waits until the gateway stops, and then for a request that may be in transit.
+pub(super) async fn wait_for_last_request(stop: &CancellationToken) {
+    stop.cancelled().await;
+    sleep(LAST_REQUEST_TIME).await;
 }
 
 /// True if only this connection failed, not the listener.
@@ -295,7 +348,7 @@ async fn serve_tls_connection(
     }
     let accepted = tokio::select! {
         accepted = tls.accept(stream, slot.handle(), client, &service.refusals) => accepted,
-        () = service.stop.cancelled() => None,
+        () = wait_for_last_request(&service.stop) => None,
         () = slot.evicted() => None,
     };
     let Some(AcceptedTls { stream, identity, is_http2 }) = accepted else { return };
@@ -326,10 +379,10 @@ async fn serve_connection(
     let (handle, client) = (slot.handle(), peer.address);
     let router = TowerToHyperService::new(router);
     let upgrade = ConnectionUpgrade::new(stop.clone());
-    let upgraded = upgrade.clone();
+    let (upgraded, stopping) = (upgrade.clone(), stop.clone());
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         let is_pipelined = handle.head_completed();
-        let handle = handle.clone();
+        let (handle, stopping) = (handle.clone(), stopping.clone());
         let is_large = head_bytes(&request) > MAX_KEPT_HEAD_BYTES;
         request.extensions_mut().insert(handle.clone());
         request.extensions_mut().insert(upgrade.clone());
@@ -344,7 +397,10 @@ async fn serve_connection(
             }
             let mut response = answer.await;
             handle.await_head();
-            if is_large && let Ok(response) = &mut response {
+            if (is_large || stopping.is_cancelled())
+                && let Ok(response) = &mut response
+                && response.status() != StatusCode::SWITCHING_PROTOCOLS
+            {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
             response
@@ -356,10 +412,10 @@ async fn serve_connection(
         .max_buf_size(MAX_HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
-    let mut connection = std::pin::pin!(connection);
+    let mut connection = pin!(connection);
     let served = tokio::select! {
         served = connection.as_mut() => served,
-        () = stop.cancelled() => {
+        () = wait_for_last_request(&stop) => {
             connection.as_mut().graceful_shutdown();
             tokio::select! {
                 served = connection => served,
@@ -396,7 +452,7 @@ fn head_bytes<B>(request: &hyper::Request<B>) -> usize {
 
 /// Waits until a connection has been open for the minimum time and is idle.
 async fn wait_until_idle(slot: &ConnectionSlot) {
-    tokio::time::sleep(MIN_CLOSE_DELAY).await;
+    sleep(MIN_CLOSE_DELAY).await;
     slot.idle_for(IDLE_BEFORE_CLOSE).await;
 }
 

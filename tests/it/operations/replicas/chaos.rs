@@ -9,7 +9,6 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use moongate_tests::{ClientProgress, scaled_rounds, send_signal, text, wait_until};
 use serde_json::{Value, json};
@@ -26,9 +25,6 @@ const ROUNDS: u32 = 1;
 
 /// The rounds of each client that must succeed after each disturbance.
 const ROUNDS_AFTER_DISTURBANCE: u32 = 2;
-
-/// Each client succeeds again within this time. A lost call takes about 20 seconds, and the machine can be busy.
-const MAX_RECOVERY: Duration = Duration::from_secs(90);
 
 /// The words of errors that a client may repeat the call after.
 const TEMPORARY: [&str; 3] = ["\"retry\":true", "shared store", "try again"];
@@ -235,7 +231,6 @@ fn is_success(response: &Value) -> bool {
 }
 
 #[test]
-#[ignore = "it keeps the machine busy for a minute or more; `cargo xtask soak` runs it"]
 fn no_event_or_acknowledged_write_is_lost() {
     let Some(mut replicas) = Replicas::start(PLUGINS) else { return };
     let address = replicas.balancer.address();
@@ -283,20 +278,8 @@ fn no_event_or_acknowledged_write_is_lost() {
 
 /// Waits until each client has succeeded a few more times.
 fn wait_until_all_continue(progress: &ClientProgress) {
-    let rounds = |client: usize| progress.newest_seen(&[client]);
-    let goals: Vec<u32> =
-        (0..CLIENTS.len()).map(|client| rounds(client) + ROUNDS_AFTER_DISTURBANCE).collect();
-    let started = Instant::now();
-    loop {
-        let late = CLIENTS.iter().zip(&goals).enumerate();
-        let late = late.filter(|(client, (_, goal))| rounds(*client) < **goal);
-        let names: Vec<&str> = late.map(|(_, ((name, _), _))| *name).collect();
-        if names.is_empty() {
-            return;
-        }
-        assert!(started.elapsed() < MAX_RECOVERY, "these clients don't continue: {names:?}");
-        progress.wait_for_responses(1);
-    }
+    let names = CLIENTS.into_iter().map(|(name, _)| name);
+    super::wait_until_all_continue(progress, names, ROUNDS_AFTER_DISTURBANCE);
 }
 
 /// What happens to the gateways and to the store; `gateway` is one of them.

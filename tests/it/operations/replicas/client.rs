@@ -1,10 +1,10 @@
 //! A client that survives lost connections. It continues streams with `Last-Event-ID`, and reports every event once.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use moongate_tests::{envelope, initialize_params, request};
 use serde_json::{Value, json};
@@ -161,6 +161,8 @@ pub(super) struct Session {
     /// The ids of all events so far.
     events: HashSet<String>,
     requests: u64,
+    /// The answers that no gateway has accepted yet.
+    unsent_answers: RefCell<Vec<String>>,
 }
 
 /// The end of a call in a session.
@@ -186,8 +188,13 @@ impl Session {
                 continue;
             }
             let id = response.header("mcp-session-id").unwrap_or_else(|| panic!("no session: {response:?}"));
-            let session =
-                Self { address: Cell::new(address), id: id.to_owned(), events: HashSet::new(), requests: 1 };
+            let session = Self {
+                address: Cell::new(address),
+                id: id.to_owned(),
+                events: HashSet::new(),
+                requests: 1,
+                unsent_answers: RefCell::default(),
+            };
             let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
             if session.deliver(&initialized) {
                 return session;
@@ -230,18 +237,24 @@ impl Session {
         }
     }
 
-    /// Answers a question. Its gateway can be lost, so this gives up after a while.
+    /// Answers a question. If no gateway accepts the answer now, it is sent again for as long as the call runs: its gateway
+    /// can be lost or, like the store, away for a while.
     pub(super) fn answer(&self, question: &Value, result: &Value) {
-        let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": result }).to_string();
-        let started = Instant::now();
-        while started.elapsed() < SILENCE {
-            match self.send("POST", None, &answer) {
-                Ok(response) if matches!(response.status, 202 | 404) => return,
-                Ok(response) => assert!(RETRIED.contains(&response.status), "{response:?} to {answer}"),
-                Err(Lost) => {}
+        let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": result });
+        self.unsent_answers.borrow_mut().push(answer.to_string());
+        self.send_answers();
+    }
+
+    /// Sends each answer that no gateway has accepted yet.
+    fn send_answers(&self) {
+        self.unsent_answers.borrow_mut().retain(|answer| match self.send("POST", None, answer) {
+            Ok(response) if matches!(response.status, 202 | 404) => false,
+            Ok(response) => {
+                assert!(RETRIED.contains(&response.status), "{response:?} to {answer}");
+                true
             }
-            moongate_tests::pause_between_polls();
-        }
+            Err(Lost) => true,
+        });
     }
 
     /// Makes a request, and reads its events to the response, across as many connections as necessary. `handle` gets each
@@ -253,6 +266,7 @@ impl Session {
         mut handle: impl FnMut(&Self, &Value),
     ) -> CallEnd {
         self.requests += 1;
+        self.unsent_answers.get_mut().clear();
         let id = self.requests;
         params["_meta"] = json!({ "progressToken": id });
         let body = request(id, method, params).to_string();
@@ -301,6 +315,7 @@ impl Session {
             let Some(message) = self.note_event(event, last) else {
                 comments += 1;
                 assert!(comments < MAX_COMMENTS, "the stream of request {id} doesn't end");
+                self.send_answers();
                 continue;
             };
             if message["id"] == id && message.get("method").is_none() {
