@@ -13,7 +13,7 @@ use std::thread;
 use moongate_tests::{ClientProgress, scaled_rounds, send_signal, text, wait_until};
 use serde_json::{Value, json};
 
-use super::client::{CallEnd, Session, call_stateless};
+use super::client::{CallEnd, SILENCE, Session, call_stateless_within};
 use super::{GATEWAYS, Replicas};
 
 const PLUGINS: &str = "[plugins.zoo]\nsource = \"@zoo@\"\nallow.client = [\"elicitation\"]\n\
@@ -77,7 +77,7 @@ impl ChaosClient<'_> {
     fn call(&self, tool: &str, arguments: &Value, more: &Value) -> Option<Value> {
         let mut params = json!({ "name": tool, "arguments": arguments });
         params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let response = call_stateless(self.address, params)?;
+        let response = call_stateless_within(self.address, params, SILENCE).ok()?;
         is_success(&response).then_some(response)
     }
 
@@ -143,7 +143,7 @@ impl ChaosClient<'_> {
 
     /// Answers questions within a session.
     fn ask_in_session(mut self) {
-        let mut session = Session::open(self.address);
+        let mut session = Session::open_within(self.address, SILENCE);
         while !self.progress.should_stop() {
             let params = json!({ "name": "zoo_ask_name", "arguments": {} });
             let end = session.request("tools/call", params, |session, message| {
@@ -156,7 +156,7 @@ impl ChaosClient<'_> {
                     assert_eq!(text(&response), "Hello, Ann!");
                     self.succeed();
                 }
-                CallEnd::Response(_) | CallEnd::Unknown => {}
+                CallEnd::Response(_) | CallEnd::Unknown(_) => {}
                 CallEnd::SessionEnded => panic!("the store keeps sessions"),
             }
         }
@@ -164,7 +164,7 @@ impl ChaosClient<'_> {
 
     /// Calls a tool that reports its progress, and checks that each report arrives once and in order.
     fn report_progress(mut self) {
-        let mut session = Session::open(self.address);
+        let mut session = Session::open_within(self.address, SILENCE);
         while !self.progress.should_stop() {
             let mut reports = Vec::new();
             let params = json!({ "name": "everything_test_tool_with_progress", "arguments": {} });
@@ -178,7 +178,7 @@ impl ChaosClient<'_> {
                     assert_eq!(reports, expected, "{response}");
                     self.succeed();
                 }
-                CallEnd::Response(_) | CallEnd::Unknown => {
+                CallEnd::Response(_) | CallEnd::Unknown(_) => {
                     assert!(expected.starts_with(&reports), "{reports:?}")
                 }
                 CallEnd::SessionEnded => panic!("the store keeps sessions"),
@@ -188,7 +188,7 @@ impl ChaosClient<'_> {
 
     /// Is notified of a resource, and reports its next change then.
     fn listen(mut self) {
-        let mut session = Session::open(self.address);
+        let mut session = Session::open_within(self.address, SILENCE);
         while !matches!(
             session.request("resources/subscribe", json!({ "uri": "zoo://text" }), |_, _| {}),
             CallEnd::Response(response) if is_success(&response)
@@ -324,7 +324,7 @@ const DISTURBANCES: [fn(&mut Replicas, usize, &ClientProgress); 7] = [
 fn lose_while_stopped(replicas: &Replicas, gateway: usize) {
     let stopped = &replicas.gateways[gateway];
     loop {
-        let mut session = Session::open(stopped.address());
+        let mut session = Session::open_within(stopped.address(), SILENCE);
         let params = json!({ "name": "zoo_ask_name", "arguments": {} });
         let end = session.request("tools/call", params, |session, _| {
             session.move_to(replicas.balancer.address());
@@ -337,7 +337,7 @@ fn lose_while_stopped(replicas: &Replicas, gateway: usize) {
                 return;
             }
             // It was stopped before the question was stored.
-            CallEnd::Unknown => {}
+            CallEnd::Unknown(_) => {}
             CallEnd::SessionEnded => panic!("the store keeps sessions"),
         }
     }

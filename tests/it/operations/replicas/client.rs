@@ -9,8 +9,12 @@ use std::time::Duration;
 use moongate_tests::{envelope, initialize_params, request};
 use serde_json::{Value, json};
 
-/// The time without any byte after which a connection counts as lost. Streams have a comment every second.
-const SILENCE: Duration = Duration::from_secs(6);
+/// The time without any byte after which a connection counts as lost if gateways are killed and stopped. Streams have a
+/// comment every second.
+pub(super) const SILENCE: Duration = Duration::from_secs(6);
+
+/// The same if none is: the machine can be busy.
+const LONG_SILENCE: Duration = Duration::from_secs(60);
 
 /// The number of comments on a stream, one a second, after which its call should have ended even if its gateway is lost.
 const MAX_COMMENTS: u32 = 60;
@@ -48,6 +52,7 @@ impl Response {
         verb: &str,
         headers: &[(&str, &str)],
         body: &str,
+        silence: Duration,
     ) -> Result<Self, Lost> {
         let mut head = format!("{verb} /mcp HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n");
         for (name, value) in headers {
@@ -55,7 +60,7 @@ impl Response {
         }
         head += &format!("Content-Length: {}\r\n\r\n{body}", body.len());
         let mut stream = TcpStream::connect(address)?;
-        stream.set_read_timeout(Some(SILENCE))?;
+        stream.set_read_timeout(Some(silence))?;
         stream.write_all(head.as_bytes())?;
         let mut reader = BufReader::new(stream);
         let mut line = || {
@@ -123,8 +128,33 @@ impl Response {
     }
 }
 
-/// Calls a tool like a client of 2026-07-28, and returns the response, or `None` if it is unknown whether the call was made.
-pub(super) fn call_stateless(address: SocketAddr, params: Value) -> Option<Value> {
+/// The reason why it is unknown whether a call was made.
+#[derive(Debug)]
+#[expect(dead_code, reason = "panics show it")]
+pub(super) enum UnknownOutcome {
+    /// This status, of the load balancer or of a gateway.
+    Refused(u16),
+    /// The connection broke, or nothing arrived in time.
+    Lost,
+}
+
+impl From<Lost> for UnknownOutcome {
+    fn from(Lost: Lost) -> Self {
+        Self::Lost
+    }
+}
+
+/// Calls a tool like a client of 2026-07-28, and returns the response.
+pub(super) fn call_stateless(address: SocketAddr, params: Value) -> Result<Value, UnknownOutcome> {
+    call_stateless_within(address, params, LONG_SILENCE)
+}
+
+/// Calls a tool; the connection counts as lost after this time without any byte.
+pub(super) fn call_stateless_within(
+    address: SocketAddr,
+    params: Value,
+    silence: Duration,
+) -> Result<Value, UnknownOutcome> {
     let mut params = params;
     params["_meta"] = envelope();
     params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({ "elicitation": { "form": {} } });
@@ -137,26 +167,28 @@ pub(super) fn call_stateless(address: SocketAddr, params: Value) -> Option<Value
         ("Mcp-Name", &name),
     ];
     let mut response =
-        Response::to(address, "POST", &headers, &request(1, "tools/call", params).to_string()).ok()?;
+        Response::to(address, "POST", &headers, &request(1, "tools/call", params).to_string(), silence)?;
     if RETRIED.contains(&response.status) {
-        return None;
+        return Err(UnknownOutcome::Refused(response.status));
     }
     assert_eq!(response.status, 200, "{response:?}");
     if !response.is_stream() {
-        return response.body().ok().map(|body| serde_json::from_str(&body).expect("a message"));
+        return Ok(serde_json::from_str(&response.body()?).expect("a message"));
     }
-    while let Some((_, message)) = response.event().ok()? {
-        if message.as_ref().is_some_and(|message| message["id"] == 1) {
-            return message;
+    while let Some((_, message)) = response.event()? {
+        if let Some(message) = message.filter(|message| message["id"] == 1) {
+            return Ok(message);
         }
     }
-    None
+    Err(UnknownOutcome::Lost)
 }
 
 /// A session of 2025-11-25.
 #[derive(Debug)]
 pub(super) struct Session {
     address: Cell<SocketAddr>,
+    /// The time without any byte after which a connection counts as lost.
+    silence: Duration,
     id: String,
     /// The ids of all events so far.
     events: HashSet<String>,
@@ -171,7 +203,7 @@ pub(super) enum CallEnd {
     /// The response.
     Response(Value),
     /// It is unknown whether the call was made.
-    Unknown,
+    Unknown(UnknownOutcome),
     /// The session has ended.
     SessionEnded,
 }
@@ -179,17 +211,25 @@ pub(super) enum CallEnd {
 impl Session {
     /// Opens a session. Repeats it until a gateway can.
     pub(super) fn open(address: SocketAddr) -> Self {
+        Self::open_within(address, LONG_SILENCE)
+    }
+
+    /// Opens a session whose connections count as lost after this time without any byte.
+    pub(super) fn open_within(address: SocketAddr, silence: Duration) -> Self {
         let mut params = initialize_params("2025-11-25");
         params["capabilities"]["elicitation"] = json!({});
         let body = request(1, "initialize", params).to_string();
         loop {
-            let Ok(response) = Response::to(address, "POST", &Self::headers(None), &body) else { continue };
+            let Ok(response) = Response::to(address, "POST", &Self::headers(None), &body, silence) else {
+                continue;
+            };
             if RETRIED.contains(&response.status) {
                 continue;
             }
             let id = response.header("mcp-session-id").unwrap_or_else(|| panic!("no session: {response:?}"));
             let session = Self {
                 address: Cell::new(address),
+                silence,
                 id: id.to_owned(),
                 events: HashSet::new(),
                 requests: 1,
@@ -220,7 +260,7 @@ impl Session {
         if verb == "GET" {
             headers.retain(|(name, _)| *name != "Content-Type");
         }
-        Response::to(self.address.get(), verb, &headers, body)
+        Response::to(self.address.get(), verb, &headers, body, self.silence)
     }
 
     /// Posts a message that has no response, until a gateway has accepted it. False if the session has ended.
@@ -276,15 +316,18 @@ impl Session {
             match response {
                 Ok(response) if response.status == 404 => return CallEnd::SessionEnded,
                 Ok(response) if RETRIED.contains(&response.status) && last.is_none() => {
-                    return CallEnd::Unknown;
+                    return CallEnd::Unknown(UnknownOutcome::Refused(response.status));
                 }
                 Ok(response) if RETRIED.contains(&response.status) => {}
                 // The lost gateway hadn't stored the stream yet.
-                Ok(response) if response.status == 400 && last.is_some() => return CallEnd::Unknown,
+                Ok(response) if response.status == 400 && last.is_some() => {
+                    return CallEnd::Unknown(UnknownOutcome::Refused(response.status));
+                }
                 Ok(response) if response.status == 200 && !response.is_stream() => {
-                    return response.body().map_or(CallEnd::Unknown, |body| {
-                        CallEnd::Response(serde_json::from_str(&body).expect("a message"))
-                    });
+                    return match response.body() {
+                        Ok(body) => CallEnd::Response(serde_json::from_str(&body).expect("a message")),
+                        Err(lost) => CallEnd::Unknown(lost.into()),
+                    };
                 }
                 Ok(response) => {
                     assert_eq!(response.status, 200, "{response:?} after {last:?} of {body}");
@@ -295,7 +338,7 @@ impl Session {
                 Err(Lost) => {}
             }
             if last.is_none() {
-                return CallEnd::Unknown;
+                return CallEnd::Unknown(UnknownOutcome::Lost);
             }
             moongate_tests::pause_between_polls();
             response = self.send("GET", last.as_deref(), "");

@@ -25,7 +25,8 @@ fn a_rolling_update_loses_no_call_and_no_notification() {
     let Some(mut replicas) = Replicas::start(ZOO) else { return };
     let address = replicas.balancer.address();
     let call = move |round: u32| {
-        let response = call_stateless(address, echo()).unwrap_or_else(|| panic!("call {round} is lost"));
+        let response = call_stateless(address, echo())
+            .unwrap_or_else(|outcome| panic!("call {round} is lost: {outcome:?}"));
         assert_eq!(text(&response), "a");
     };
     let ask = move |session: &mut Session| {
