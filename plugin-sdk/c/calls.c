@@ -91,3 +91,14 @@ mg_result *mg_read_resource(const char *uri, const mg_resource **found) {
     }
     return mg_protocol_error(MG_NOT_FOUND, "there is no resource `%s`", uri);
 }
+
+cJSON *mg_suggest(bool is_prompt, const char *owner, const char *argument, const char *typed, const cJSON *others) {
+    cJSON *values = NULL;
+    for (const mg_completion *completion = plugin.completions; completion && completion->argument; completion++) {
+        const char *candidate = is_prompt ? completion->prompt : completion->resource;
+        if (!candidate || strcmp(candidate, owner) != 0 || strcmp(completion->argument, argument) != 0) continue;
+        values = completion->suggest(typed, others);
+        break;
+    }
+    return values || mg_error() ? values : cJSON_CreateArray();
+}

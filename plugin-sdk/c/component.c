@@ -92,6 +92,17 @@ const char *mg_host_answer(const char *key) {
     return moongate_plugin_request_answer(&name, &found) ? taken(&found) : NULL;
 }
 
+const char *mg_host_round_state(void) {
+    contract_list_u8_t found;
+    return moongate_plugin_request_state(&found) ? taken_bytes(&found).data : NULL;
+}
+
+void mg_host_begin_once(const char *key) {
+    (void)key;
+}
+
+void mg_host_end_once(void) {}
+
 // === log, progress, changes and settings ===
 
 void mg_host_log(mg_log_level level, const char *json) {
@@ -284,6 +295,11 @@ static moongate_plugin_types_need_input_t questions_of(const mg_result *result) 
             request->params.is_some = true;
             request->params.val = given(cJSON_PrintUnformatted(params));
         }
+    }
+    if (result->round_state) {
+        contract_string_t state = given(result->round_state);
+        asked.state.is_some = true;
+        asked.state.val = (contract_list_u8_t){state.ptr, state.len};
     }
     return asked;
 }
@@ -479,17 +495,23 @@ bool exports_moongate_plugin_prompts_list_prompts(
     return true;
 }
 
+// Arguments as an object, copied and freed.
+static cJSON *taken_arguments(contract_list_tuple2_string_string_t *list) {
+    cJSON *arguments = cJSON_CreateObject();
+    for (size_t i = 0; i < list->len; i++) {
+        const char *key = mg_copy(list->ptr[i].f0.ptr, list->ptr[i].f0.len);
+        cJSON_AddStringToObject(arguments, key, mg_copy(list->ptr[i].f1.ptr, list->ptr[i].f1.len));
+    }
+    contract_list_tuple2_string_string_free(list);
+    return arguments;
+}
+
 bool exports_moongate_plugin_prompts_get_prompt(
     contract_string_t *name, contract_list_tuple2_string_string_t *args,
     exports_moongate_plugin_prompts_prompt_outcome_t *outcome, exports_moongate_plugin_prompts_failure_t *failure
 ) {
     mg_begin();
-    cJSON *arguments = cJSON_CreateObject();
-    for (size_t i = 0; i < args->len; i++) {
-        const char *key = mg_copy(args->ptr[i].f0.ptr, args->ptr[i].f0.len);
-        cJSON_AddStringToObject(arguments, key, mg_copy(args->ptr[i].f1.ptr, args->ptr[i].f1.len));
-    }
-    contract_list_tuple2_string_string_free(args);
+    cJSON *arguments = taken_arguments(args);
     mg_result *result = mg_get_prompt(taken(name), arguments);
     if (has_failure(result, false, failure)) return false;
     *outcome = (exports_moongate_plugin_prompts_prompt_outcome_t){0};
@@ -506,6 +528,33 @@ bool exports_moongate_plugin_prompts_get_prompt(
             .role = mg_string(block, "role") ? MOONGATE_PLUGIN_TYPES_ROLE_ASSISTANT : MOONGATE_PLUGIN_TYPES_ROLE_USER,
             .content = block_of(block),
         };
+    }
+    return true;
+}
+
+bool exports_moongate_plugin_completions_complete(
+    exports_moongate_plugin_completions_completion_target_t *target, contract_string_t *name, contract_string_t *value,
+    contract_list_tuple2_string_string_t *others, exports_moongate_plugin_completions_completion_t *completion,
+    exports_moongate_plugin_completions_failure_t *failure
+) {
+    mg_begin();
+    // Both cases contain a string.
+    bool is_prompt = target->tag == EXPORTS_MOONGATE_PLUGIN_COMPLETIONS_COMPLETION_TARGET_PROMPT;
+    const char *owner = taken(&target->val.prompt);
+    const char *argument = taken(name);
+    const char *typed = taken(value);
+    const cJSON *values = mg_suggest(is_prompt, owner, argument, typed, taken_arguments(others));
+    if (!values) {
+        *failure = (moongate_plugin_types_failure_t){
+            .tag = MOONGATE_PLUGIN_TYPES_FAILURE_INTERNAL, .val.internal.message = given(mg_error()),
+        };
+        return false;
+    }
+    *completion = (exports_moongate_plugin_completions_completion_t){0};
+    completion->values.ptr = items((size_t)cJSON_GetArraySize(values), sizeof *completion->values.ptr);
+    const cJSON *suggestion;
+    cJSON_ArrayForEach(suggestion, values) {
+        completion->values.ptr[completion->values.len++] = given(cJSON_GetStringValue(suggestion));
     }
     return true;
 }

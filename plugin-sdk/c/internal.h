@@ -15,6 +15,8 @@ struct mg_result {
     const char *message;
     // Requests to the client: objects with `key`, `method` and `params`.
     cJSON *questions;
+    // The state for the next round, as JSON, if there are questions. `NULL` if there is none.
+    const char *round_state;
 };
 
 // === the plugin's side, called by component.c and testing.c ===
@@ -29,6 +31,10 @@ mg_result *mg_call_tool(const char *name, const char *arguments);
 mg_result *mg_read_resource(const char *uri, const mg_resource **resource);
 mg_result *mg_get_prompt(const char *name, cJSON *arguments);
 
+// The suggestions for an argument of a prompt or a template: an array of strings. `NULL` if the plugin's function failed with
+// `mg_error`.
+cJSON *mg_suggest(bool is_prompt, const char *owner, const char *argument, const char *typed, const cJSON *others);
+
 // JSON Schemas. `NULL` if the tool has no structured result.
 char *mg_input_schema(const mg_tool *tool);
 char *mg_output_schema(const mg_tool *tool);
@@ -40,6 +46,9 @@ bool mg_is_template(const char *uri);
 
 // Sets the error of `mg_stop`. Returns `NULL`.
 void *mg_set_error(const char *format, ...) MG_PRINTF(1, 2);
+
+// The error of `mg_stop`, or `NULL`.
+const char *mg_error(void);
 
 // Enlarges memory of `mg_alloc`, or allocates it for `NULL`.
 void *mg_resize(void *memory, size_t size);
@@ -59,6 +68,13 @@ void mg_host_log(mg_log_level level, const char *json);
 
 // The answer to a question, as JSON, or `NULL`.
 const char *mg_host_answer(const char *key);
+
+// The state of the previous round, as JSON, or `NULL`.
+const char *mg_host_round_state(void);
+
+// Surround the work of `mg_once` in tests.
+void mg_host_begin_once(const char *key);
+void mg_host_end_once(void);
 
 // The value of a key at one time.
 typedef struct mg_snapshot mg_snapshot;

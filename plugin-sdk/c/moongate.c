@@ -22,6 +22,8 @@ typedef union mg_block {
 static mg_block *blocks;
 static const char *last_error;
 static cJSON *questions;
+// The results of `mg_once` by key, read from the previous round on first use.
+static cJSON *once_results;
 
 static _Noreturn void out_of_memory(void) {
     fputs("out of memory\n", stderr);
@@ -64,6 +66,7 @@ void mg_begin(void) {
 void mg_reset(void) {
     last_error = NULL;
     questions = NULL;
+    once_results = NULL;
     cJSON_InitHooks(&(cJSON_Hooks){mg_alloc, keep});
 }
 
@@ -104,6 +107,10 @@ void *mg_set_error(const char *format, ...) {
     FORMATTED(text, format);
     last_error = text;
     return NULL;
+}
+
+const char *mg_error(void) {
+    return last_error;
 }
 
 mg_bytes mg_read_file(const char *path) {
@@ -223,6 +230,11 @@ mg_result *mg_stop(void) {
     }
     mg_result *result = new_result();
     result->questions = questions;
+    if (!once_results) {
+        result->round_state = mg_host_round_state();
+    } else if (once_results->child) {
+        result->round_state = cJSON_PrintUnformatted(once_results);
+    }
     return result;
 }
 
@@ -317,4 +329,19 @@ const cJSON *mg_ask(const char *key, const char *message, const mg_field *fields
     }
     const char *what = action && strcmp(action, "decline") == 0 ? "declined" : "dismissed";
     return mg_set_error("the user %s the question \"%s\"", what, message);
+}
+
+const cJSON *mg_once(const char *key, cJSON *(*work)(void *context), void *context) {
+    if (!once_results) {
+        const char *before = mg_host_round_state();
+        once_results = before ? cJSON_Parse(before) : cJSON_CreateObject();
+    }
+    mg_host_begin_once(key);
+    cJSON *result = cJSON_GetObjectItemCaseSensitive(once_results, key);
+    if (!result) {
+        result = cJSON_Duplicate(work(context), true); // it can be a part of another value
+        if (result) cJSON_AddItemToObject(once_results, key, result);
+    }
+    mg_host_end_once();
+    return result;
 }

@@ -28,6 +28,18 @@ static bool has_failed;
 static int passed_count;
 static int failed_count;
 
+// === the current round ===
+
+// The state of the previous round.
+static const char *round_state;
+// The first write outside of `mg_once`, which every round repeats.
+static const char *repeated_write;
+// The first misuse of `mg_once`.
+static const char *once_problem;
+// The keys of `mg_once`, an object.
+static cJSON *once_keys;
+static int once_depth;
+
 static char *copy(const char *text, size_t size) {
     char *copied = malloc(size + 1);
     if (!copied) abort();
@@ -246,11 +258,26 @@ static const char *unanswered(const mg_result *result) {
     return missing;
 }
 
+// The reason that this round would misbehave in a gateway. `NULL` if it wouldn't.
+static const char *misuse(const mg_result *result) {
+    if (once_problem || !result->questions || !repeated_write) return once_problem;
+    return mg_format("the call did %s before it asked `%s`, and would do it again when it restarts with the answer; "
+                     "move it after the question or into `mg_once`",
+        repeated_write, mg_string(result->questions->child, "key"));
+}
+
+static void record_write(const char *what, const char *where) {
+    if (!repeated_write && !once_depth) repeated_write = mg_format("%s `%s`", what, where);
+}
+
 // A call with as many rounds as it needs. `kind` is a tool, a resource or a prompt.
 static mg_answer call(char kind, const char *name, const char *arguments) {
     delete_from(LOG);
+    round_state = NULL;
     for (;;) {
         mg_reset(); // a test can use its earlier answers
+        repeated_write = once_problem = NULL;
+        once_keys = cJSON_CreateObject();
         const char *refused = kind == 't' ? refusal(name, arguments, NULL) : NULL;
         if (refused) return (mg_answer){.failed = true, .text = refused};
         const mg_resource *resource;
@@ -258,8 +285,10 @@ static mg_answer call(char kind, const char *name, const char *arguments) {
             : kind == 'r'               ? mg_read_resource(name, &resource)
                                         : mg_get_prompt(name, cJSON_Parse(arguments));
         refused = kind == 't' ? refusal(name, arguments, result) : NULL;
+        if (!refused) refused = misuse(result);
         if (refused) return (mg_answer){.failed = true, .text = refused};
         if (!result->questions) return answer_of(result);
+        round_state = result->round_state;
         const char *missing = unanswered(result);
         if (missing) {
             return (mg_answer){.failed = true, .text = mg_format("the question `%s` has no answer", missing)};
@@ -277,6 +306,17 @@ mg_answer mg_read(const char *uri) {
 
 mg_answer mg_prompt_text(const char *prompt, const char *arguments) {
     return call('p', prompt, arguments);
+}
+
+mg_answer mg_complete(const char *owner, const char *argument, const char *typed, const char *others) {
+    mg_reset();
+    bool is_prompt = false;
+    for (const mg_prompt *prompt = plugin.prompts; prompt && prompt->name; prompt++) {
+        if (strcmp(prompt->name, owner) == 0) is_prompt = true;
+    }
+    const cJSON *values = mg_suggest(is_prompt, owner, argument, typed, cJSON_Parse(others));
+    if (!values) return (mg_answer){.failed = true, .text = mg_error()};
+    return (mg_answer){.text = "", .structured = cJSON_PrintUnformatted(values)};
 }
 
 // === the gateway ===
@@ -334,6 +374,23 @@ const char *mg_host_answer(const char *key) {
     return *find(QUESTION, key) ? value_of(ANSWER, key) : NULL;
 }
 
+const char *mg_host_round_state(void) {
+    return round_state;
+}
+
+void mg_host_begin_once(const char *key) {
+    once_depth++;
+    if (!once_problem && cJSON_GetObjectItemCaseSensitive(once_keys, key)) {
+        once_problem = mg_format("`mg_once` has the key `%s` twice in one call, so the second would get the result of "
+                                 "the first", key);
+    }
+    cJSON_AddTrueToObject(once_keys, key);
+}
+
+void mg_host_end_once(void) {
+    once_depth--;
+}
+
 bool mg_state_get_bytes(const char *key, mg_bytes *value) {
     const entry *found = *find(STATE, key);
     *value = found ? (mg_bytes){mg_copy(found->value, found->size), found->size} : (mg_bytes){0};
@@ -341,11 +398,13 @@ bool mg_state_get_bytes(const char *key, mg_bytes *value) {
 }
 
 bool mg_state_set_bytes(const char *key, const void *data, size_t size) {
+    record_write("a write to", key);
     replace(STATE, key, data, size);
     return true;
 }
 
 bool mg_state_delete(const char *key) {
+    record_write("a write to", key);
     entry **place = find(STATE, key);
     if (*place) delete(place);
     return true;
@@ -398,6 +457,8 @@ mg_swap mg_host_swap(mg_snapshot **snapshot, const void *data, size_t size) {
 }
 
 bool mg_host_send(const mg_outgoing *request, mg_response *response) {
+    bool is_read = strcmp(request->method, "GET") == 0 || strcmp(request->method, "HEAD") == 0;
+    if (!is_read) record_write(mg_format("a %s request to", request->method), request->origin);
     entry *page = *find(PAGE, request->url);
     if (!page) page = *find(PAGE, mg_format("%s%s", request->origin, request->path)); // as it is sent
     response->status = page ? page->status : 404;

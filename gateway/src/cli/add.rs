@@ -32,7 +32,7 @@ Examples:
   moongate add filesystem ~/notes:rw /srv/reference --yes
   moongate add fetch --grant 'http = [\"https://*.example.org\"]'
   moongate add ./hello.wasm --name hello
-  moongate add oci://ghcr.io/acme/hello:1.2
+  moongate add oci://ghcr.io/acme/hello:1.2 --setting 'unit = \"celsius\"'
 
 The command shows what the plugin may do, and asks before it changes the file. If there is no terminal, pass `--yes` to \
 agree. A directory is read-only unless `:rw` follows it. `moongate list builtin` lists the plugins that are part of the \
@@ -54,6 +54,9 @@ pub(super) struct Add {
     /// Grant to add, as a line of the plugin's `allow` table
     #[arg(long = "grant", value_name = "KEY = VALUE")]
     grants: Vec<String>,
+    /// Setting to add, as a line of the plugin's `config` table
+    #[arg(long = "setting", value_name = "KEY = VALUE")]
+    settings: Vec<String>,
     /// Agree to the permissions without being asked
     #[arg(short, long)]
     yes: bool,
@@ -67,7 +70,8 @@ impl Add {
         if contains_table(&before.text, &["plugins", id.as_str()]).unwrap_or(false) {
             return Err(already_added(&id, &before.file, common));
         }
-        let mut table = PluginTable::new(&id, &requested, &self.directories, &self.grants, &before.file)?;
+        let mut table = PluginTable::new(&id, &requested, &self.directories, &self.grants, &before.file)?
+            .with_settings(&self.settings)?;
         let mut after = append_block(&before.text, &table.to_string());
         let config = validated(&before, &after)?;
         let plugin = config.plugins.iter().find(|plugin| plugin.id == id).cloned();
@@ -121,6 +125,13 @@ impl Add {
         write(&edit, &before, &after)?;
         let tools = print::count(loaded.plugin().manifest().tools.len(), "tool");
         print::stdout(&format!("added `{id}` with {tools} to `{}`\n", before.file.display()))?;
+        let missing = fit::missing_settings(loaded.plugin().manifest(), &plugin);
+        if !missing.is_empty() {
+            let table = format!("[plugins.{id}.config]");
+            print::warning(&format!(
+                "`{id}` has required settings; add {missing} to `{table}`, or use `--setting`"
+            ));
+        }
         if !common.quiet {
             let option = configuration::config_option(common);
             print::note(&format!(

@@ -4287,6 +4287,196 @@ void __wasm_export_exports_moongate_plugin_prompts_get_prompt_post_return(uint8_
   }
 }
 
+// Exported Functions from `moongate:plugin/completions@0.1.0`
+
+__attribute__((__weak__, __export_name__("cabi_post_moongate:plugin/completions@0.1.0#complete")))
+void __wasm_export_exports_moongate_plugin_completions_complete_post_return(uint8_t * arg0) {
+  switch ((int32_t) (int32_t) *((uint8_t*) (arg0 + 0))) {
+    case 0: {
+      size_t len = *((size_t*) (arg0 + (2*sizeof(void*))));
+      if (len > 0) {
+        uint8_t *ptr = *((uint8_t **) (arg0 + sizeof(void*)));
+        for (size_t i = 0; i < len; i++) {
+          uint8_t *base = ptr + i * (2*sizeof(void*));
+          (void) base;
+          if ((*((size_t*) (base + sizeof(void*)))) > 0) {
+            free(*((uint8_t **) (base + 0)));
+          }
+        }
+        free(ptr);
+      }
+      switch ((int32_t) (int32_t) *((uint8_t*) (arg0 + (8+4*sizeof(void*))))) {
+        case 0: {
+          break;
+        }
+        case 1: {
+          size_t len0 = *((size_t*) (arg0 + (8+6*sizeof(void*))));
+          if (len0 > 0) {
+            uint8_t *ptr1 = *((uint8_t **) (arg0 + (8+5*sizeof(void*))));
+            for (size_t i2 = 0; i2 < len0; i2++) {
+              uint8_t *base = ptr1 + i2 * (4*sizeof(void*));
+              (void) base;
+              if ((*((size_t*) (base + sizeof(void*)))) > 0) {
+                free(*((uint8_t **) (base + 0)));
+              }
+              if ((*((size_t*) (base + (3*sizeof(void*))))) > 0) {
+                free(*((uint8_t **) (base + (2*sizeof(void*)))));
+              }
+            }
+            free(ptr1);
+          }
+          break;
+        }
+      }
+      switch ((int32_t) (int32_t) *((uint8_t*) (arg0 + (8+7*sizeof(void*))))) {
+        case 0: {
+          break;
+        }
+        case 1: {
+          size_t len3 = *((size_t*) (arg0 + (8+9*sizeof(void*))));
+          if (len3 > 0) {
+            uint8_t *ptr4 = *((uint8_t **) (arg0 + (8+8*sizeof(void*))));
+            for (size_t i5 = 0; i5 < len3; i5++) {
+              uint8_t *base = ptr4 + i5 * (4*sizeof(void*));
+              (void) base;
+              if ((*((size_t*) (base + sizeof(void*)))) > 0) {
+                free(*((uint8_t **) (base + 0)));
+              }
+              if ((*((size_t*) (base + (3*sizeof(void*))))) > 0) {
+                free(*((uint8_t **) (base + (2*sizeof(void*)))));
+              }
+            }
+            free(ptr4);
+          }
+          break;
+        }
+      }
+      break;
+    }
+    case 1: {
+      switch ((int32_t) (int32_t) *((uint8_t*) (arg0 + sizeof(void*)))) {
+        case 0: {
+          if ((*((size_t*) (arg0 + (3*sizeof(void*))))) > 0) {
+            free(*((uint8_t **) (arg0 + (2*sizeof(void*)))));
+          }
+          switch ((int32_t) (int32_t) *((uint8_t*) (arg0 + (4*sizeof(void*))))) {
+            case 0: {
+              break;
+            }
+            case 1: {
+              if ((*((size_t*) (arg0 + (6*sizeof(void*))))) > 0) {
+                free(*((uint8_t **) (arg0 + (5*sizeof(void*)))));
+              }
+              break;
+            }
+          }
+          switch ((int32_t) (int32_t) *((uint8_t*) (arg0 + (7*sizeof(void*))))) {
+            case 0: {
+              break;
+            }
+            case 1: {
+              if ((*((size_t*) (arg0 + (9*sizeof(void*))))) > 0) {
+                free(*((uint8_t **) (arg0 + (8*sizeof(void*)))));
+              }
+              break;
+            }
+          }
+          break;
+        }
+        case 1: {
+          if ((*((size_t*) (arg0 + (3*sizeof(void*))))) > 0) {
+            free(*((uint8_t **) (arg0 + (2*sizeof(void*)))));
+          }
+          switch ((int32_t) (int32_t) *((uint8_t*) (arg0 + (4*sizeof(void*))))) {
+            case 0: {
+              break;
+            }
+            case 1: {
+              if ((*((size_t*) (arg0 + (6*sizeof(void*))))) > 0) {
+                free(*((uint8_t **) (arg0 + (5*sizeof(void*)))));
+              }
+              break;
+            }
+          }
+          switch ((int32_t) (int32_t) *((uint8_t*) (arg0 + (7*sizeof(void*))))) {
+            case 0: {
+              break;
+            }
+            case 1: {
+              if ((*((size_t*) (arg0 + (9*sizeof(void*))))) > 0) {
+                free(*((uint8_t **) (arg0 + (8*sizeof(void*)))));
+              }
+              break;
+            }
+          }
+          break;
+        }
+        case 2: {
+          size_t len6 = *((size_t*) (arg0 + (3*sizeof(void*))));
+          if (len6 > 0) {
+            uint8_t *ptr7 = *((uint8_t **) (arg0 + (2*sizeof(void*))));
+            for (size_t i8 = 0; i8 < len6; i8++) {
+              uint8_t *base = ptr7 + i8 * (2*sizeof(void*));
+              (void) base;
+              if ((*((size_t*) (base + sizeof(void*)))) > 0) {
+                free(*((uint8_t **) (base + 0)));
+              }
+            }
+            free(ptr7);
+          }
+          break;
+        }
+        case 3: {
+          if ((*((size_t*) (arg0 + (3*sizeof(void*))))) > 0) {
+            free(*((uint8_t **) (arg0 + (2*sizeof(void*)))));
+          }
+          switch ((int32_t) (int32_t) *((uint8_t*) (arg0 + (4*sizeof(void*))))) {
+            case 0: {
+              break;
+            }
+            case 1: {
+              if ((*((size_t*) (arg0 + (6*sizeof(void*))))) > 0) {
+                free(*((uint8_t **) (arg0 + (5*sizeof(void*)))));
+              }
+              break;
+            }
+          }
+          switch ((int32_t) (int32_t) *((uint8_t*) (arg0 + (7*sizeof(void*))))) {
+            case 0: {
+              break;
+            }
+            case 1: {
+              if ((*((size_t*) (arg0 + (9*sizeof(void*))))) > 0) {
+                free(*((uint8_t **) (arg0 + (8*sizeof(void*)))));
+              }
+              break;
+            }
+          }
+          break;
+        }
+        case 4: {
+          if ((*((size_t*) (arg0 + (4*sizeof(void*))))) > 0) {
+            free(*((uint8_t **) (arg0 + (3*sizeof(void*)))));
+          }
+          switch ((int32_t) (int32_t) *((uint8_t*) (arg0 + (5*sizeof(void*))))) {
+            case 0: {
+              break;
+            }
+            case 1: {
+              if ((*((size_t*) (arg0 + (7*sizeof(void*))))) > 0) {
+                free(*((uint8_t **) (arg0 + (6*sizeof(void*)))));
+              }
+              break;
+            }
+          }
+          break;
+        }
+      }
+      break;
+    }
+  }
+}
+
 // Canonical ABI intrinsics
 
 __attribute__((__weak__, __export_name__("cabi_realloc")))
@@ -5680,6 +5870,48 @@ void exports_moongate_plugin_prompts_result_prompt_outcome_failure_free(exports_
     exports_moongate_plugin_prompts_prompt_outcome_free(&ptr->val.ok);
   } else {
     exports_moongate_plugin_prompts_failure_free(&ptr->val.err);
+  }
+}
+
+void exports_moongate_plugin_completions_entries_free(exports_moongate_plugin_completions_entries_t *ptr) {
+  moongate_plugin_types_entries_free(ptr);
+}
+
+void exports_moongate_plugin_completions_failure_free(exports_moongate_plugin_completions_failure_t *ptr) {
+  moongate_plugin_types_failure_free(ptr);
+}
+
+void exports_moongate_plugin_completions_completion_target_free(exports_moongate_plugin_completions_completion_target_t *ptr) {
+  switch ((int32_t) ptr->tag) {
+    case 0: {
+      contract_string_free(&ptr->val.prompt);
+      break;
+    }
+    case 1: {
+      contract_string_free(&ptr->val.resource_template);
+      break;
+    }
+  }
+}
+
+void exports_moongate_plugin_completions_option_entries_free(exports_moongate_plugin_completions_option_entries_t *ptr) {
+  if (ptr->is_some) {
+    exports_moongate_plugin_completions_entries_free(&ptr->val);
+  }
+}
+
+void exports_moongate_plugin_completions_completion_free(exports_moongate_plugin_completions_completion_t *ptr) {
+  contract_list_string_free(&ptr->values);
+  contract_option_bool_free(&ptr->has_more);
+  exports_moongate_plugin_completions_option_entries_free(&ptr->meta);
+  exports_moongate_plugin_completions_option_entries_free(&ptr->extra);
+}
+
+void exports_moongate_plugin_completions_result_completion_failure_free(exports_moongate_plugin_completions_result_completion_failure_t *ptr) {
+  if (!ptr->is_err) {
+    exports_moongate_plugin_completions_completion_free(&ptr->val.ok);
+  } else {
+    exports_moongate_plugin_completions_failure_free(&ptr->val.err);
   }
 }
 
@@ -10055,6 +10287,169 @@ uint8_t * __wasm_export_exports_moongate_plugin_prompts_get_prompt(uint8_t * arg
         }
         break;
       }
+    }
+  }
+  return ptr;
+}
+
+__attribute__((__export_name__("moongate:plugin/completions@0.1.0#complete")))
+uint8_t * __wasm_export_exports_moongate_plugin_completions_complete(int32_t arg, uint8_t * arg0, size_t arg1, uint8_t * arg2, size_t arg3, uint8_t * arg4, size_t arg5, uint8_t * arg6, size_t arg7) {
+  exports_moongate_plugin_completions_completion_target_t variant;
+  variant.tag = arg;
+  switch ((int32_t) variant.tag) {
+    case 0: {
+      variant.val.prompt = (contract_string_t) { (uint8_t*)(arg0), (arg1) };
+      break;
+    }
+    case 1: {
+      variant.val.resource_template = (contract_string_t) { (uint8_t*)(arg0), (arg1) };
+      break;
+    }
+  }
+  exports_moongate_plugin_completions_completion_target_t arg8 = variant;
+  contract_string_t arg9 = (contract_string_t) { (uint8_t*)(arg2), (arg3) };
+  contract_string_t arg10 = (contract_string_t) { (uint8_t*)(arg4), (arg5) };
+  contract_list_tuple2_string_string_t arg11 = (contract_list_tuple2_string_string_t) { (contract_tuple2_string_string_t*)(arg6), (arg7) };
+  exports_moongate_plugin_completions_result_completion_failure_t ret;
+  exports_moongate_plugin_completions_completion_t ok;
+  exports_moongate_plugin_completions_failure_t err;
+  ret.is_err = !exports_moongate_plugin_completions_complete(&arg8, &arg9, &arg10, &arg11, &ok, &err);
+  if (ret.is_err) {
+    ret.val.err = err;
+  }
+  if (!ret.is_err) {
+    ret.val.ok = ok;
+  }
+  uint8_t *ptr = (uint8_t *) &RET_AREA;
+  if ((ret).is_err) {
+    const exports_moongate_plugin_completions_failure_t *payload20 = &(ret).val.err;*((int8_t*)(ptr + 0)) = 1;
+    switch ((int32_t) (*payload20).tag) {
+      case 0: {
+        const moongate_plugin_types_fault_t *payload21 = &(*payload20).val.invalid_params;
+        *((int8_t*)(ptr + sizeof(void*))) = 0;
+        *((size_t*)(ptr + (3*sizeof(void*)))) = ((*payload21).message).len;
+        *((uint8_t **)(ptr + (2*sizeof(void*)))) = (uint8_t *) ((*payload21).message).ptr;
+        if (((*payload21).at).is_some) {
+          const contract_string_t *payload23 = &((*payload21).at).val;
+          *((int8_t*)(ptr + (4*sizeof(void*)))) = 1;
+          *((size_t*)(ptr + (6*sizeof(void*)))) = (*payload23).len;
+          *((uint8_t **)(ptr + (5*sizeof(void*)))) = (uint8_t *) (*payload23).ptr;
+        } else {
+          *((int8_t*)(ptr + (4*sizeof(void*)))) = 0;
+        }
+        if (((*payload21).data).is_some) {
+          const moongate_plugin_types_json_t *payload25 = &((*payload21).data).val;
+          *((int8_t*)(ptr + (7*sizeof(void*)))) = 1;
+          *((size_t*)(ptr + (9*sizeof(void*)))) = (*payload25).len;
+          *((uint8_t **)(ptr + (8*sizeof(void*)))) = (uint8_t *) (*payload25).ptr;
+        } else {
+          *((int8_t*)(ptr + (7*sizeof(void*)))) = 0;
+        }
+        break;
+      }
+      case 1: {
+        const moongate_plugin_types_fault_t *payload26 = &(*payload20).val.not_found;
+        *((int8_t*)(ptr + sizeof(void*))) = 1;
+        *((size_t*)(ptr + (3*sizeof(void*)))) = ((*payload26).message).len;
+        *((uint8_t **)(ptr + (2*sizeof(void*)))) = (uint8_t *) ((*payload26).message).ptr;
+        if (((*payload26).at).is_some) {
+          const contract_string_t *payload28 = &((*payload26).at).val;
+          *((int8_t*)(ptr + (4*sizeof(void*)))) = 1;
+          *((size_t*)(ptr + (6*sizeof(void*)))) = (*payload28).len;
+          *((uint8_t **)(ptr + (5*sizeof(void*)))) = (uint8_t *) (*payload28).ptr;
+        } else {
+          *((int8_t*)(ptr + (4*sizeof(void*)))) = 0;
+        }
+        if (((*payload26).data).is_some) {
+          const moongate_plugin_types_json_t *payload30 = &((*payload26).data).val;
+          *((int8_t*)(ptr + (7*sizeof(void*)))) = 1;
+          *((size_t*)(ptr + (9*sizeof(void*)))) = (*payload30).len;
+          *((uint8_t **)(ptr + (8*sizeof(void*)))) = (uint8_t *) (*payload30).ptr;
+        } else {
+          *((int8_t*)(ptr + (7*sizeof(void*)))) = 0;
+        }
+        break;
+      }
+      case 2: {
+        const contract_list_string_t *payload31 = &(*payload20).val.missing_capability;
+        *((int8_t*)(ptr + sizeof(void*))) = 2;
+        *((size_t*)(ptr + (3*sizeof(void*)))) = (*payload31).len;
+        *((uint8_t **)(ptr + (2*sizeof(void*)))) = (uint8_t *) (*payload31).ptr;
+        break;
+      }
+      case 3: {
+        const moongate_plugin_types_fault_t *payload32 = &(*payload20).val.internal;
+        *((int8_t*)(ptr + sizeof(void*))) = 3;
+        *((size_t*)(ptr + (3*sizeof(void*)))) = ((*payload32).message).len;
+        *((uint8_t **)(ptr + (2*sizeof(void*)))) = (uint8_t *) ((*payload32).message).ptr;
+        if (((*payload32).at).is_some) {
+          const contract_string_t *payload34 = &((*payload32).at).val;
+          *((int8_t*)(ptr + (4*sizeof(void*)))) = 1;
+          *((size_t*)(ptr + (6*sizeof(void*)))) = (*payload34).len;
+          *((uint8_t **)(ptr + (5*sizeof(void*)))) = (uint8_t *) (*payload34).ptr;
+        } else {
+          *((int8_t*)(ptr + (4*sizeof(void*)))) = 0;
+        }
+        if (((*payload32).data).is_some) {
+          const moongate_plugin_types_json_t *payload36 = &((*payload32).data).val;
+          *((int8_t*)(ptr + (7*sizeof(void*)))) = 1;
+          *((size_t*)(ptr + (9*sizeof(void*)))) = (*payload36).len;
+          *((uint8_t **)(ptr + (8*sizeof(void*)))) = (uint8_t *) (*payload36).ptr;
+        } else {
+          *((int8_t*)(ptr + (7*sizeof(void*)))) = 0;
+        }
+        break;
+      }
+      case 4: {
+        const moongate_plugin_types_custom_fault_t *payload37 = &(*payload20).val.custom;
+        *((int8_t*)(ptr + sizeof(void*))) = 4;
+        *((int32_t*)(ptr + (2*sizeof(void*)))) = (*payload37).code;
+        *((size_t*)(ptr + (4*sizeof(void*)))) = ((*payload37).message).len;
+        *((uint8_t **)(ptr + (3*sizeof(void*)))) = (uint8_t *) ((*payload37).message).ptr;
+        if (((*payload37).data).is_some) {
+          const moongate_plugin_types_json_t *payload39 = &((*payload37).data).val;
+          *((int8_t*)(ptr + (5*sizeof(void*)))) = 1;
+          *((size_t*)(ptr + (7*sizeof(void*)))) = (*payload39).len;
+          *((uint8_t **)(ptr + (6*sizeof(void*)))) = (uint8_t *) (*payload39).ptr;
+        } else {
+          *((int8_t*)(ptr + (5*sizeof(void*)))) = 0;
+        }
+        break;
+      }
+    }
+  } else {
+    const exports_moongate_plugin_completions_completion_t *payload = &(ret).val.ok;*((int8_t*)(ptr + 0)) = 0;
+    *((size_t*)(ptr + (2*sizeof(void*)))) = ((*payload).values).len;
+    *((uint8_t **)(ptr + sizeof(void*))) = (uint8_t *) ((*payload).values).ptr;
+    if (((*payload).total).is_some) {
+      const uint32_t *payload13 = &((*payload).total).val;
+      *((int8_t*)(ptr + (3*sizeof(void*)))) = 1;
+      *((int32_t*)(ptr + (4+3*sizeof(void*)))) = (int32_t) (*payload13);
+    } else {
+      *((int8_t*)(ptr + (3*sizeof(void*)))) = 0;
+    }
+    if (((*payload).has_more).is_some) {
+      const bool *payload15 = &((*payload).has_more).val;
+      *((int8_t*)(ptr + (8+3*sizeof(void*)))) = 1;
+      *((int8_t*)(ptr + (9+3*sizeof(void*)))) = *payload15;
+    } else {
+      *((int8_t*)(ptr + (8+3*sizeof(void*)))) = 0;
+    }
+    if (((*payload).meta).is_some) {
+      const exports_moongate_plugin_completions_entries_t *payload17 = &((*payload).meta).val;
+      *((int8_t*)(ptr + (8+4*sizeof(void*)))) = 1;
+      *((size_t*)(ptr + (8+6*sizeof(void*)))) = (*payload17).len;
+      *((uint8_t **)(ptr + (8+5*sizeof(void*)))) = (uint8_t *) (*payload17).ptr;
+    } else {
+      *((int8_t*)(ptr + (8+4*sizeof(void*)))) = 0;
+    }
+    if (((*payload).extra).is_some) {
+      const exports_moongate_plugin_completions_entries_t *payload19 = &((*payload).extra).val;
+      *((int8_t*)(ptr + (8+7*sizeof(void*)))) = 1;
+      *((size_t*)(ptr + (8+9*sizeof(void*)))) = (*payload19).len;
+      *((uint8_t **)(ptr + (8+8*sizeof(void*)))) = (uint8_t *) (*payload19).ptr;
+    } else {
+      *((int8_t*)(ptr + (8+7*sizeof(void*)))) = 0;
     }
   }
   return ptr;

@@ -1410,6 +1410,51 @@ typedef struct {
   } val;
 } exports_moongate_plugin_prompts_result_prompt_outcome_failure_t;
 
+typedef moongate_plugin_types_entries_t exports_moongate_plugin_completions_entries_t;
+
+typedef moongate_plugin_types_failure_t exports_moongate_plugin_completions_failure_t;
+
+// MCP's member `ref`: the item to which the argument belongs.
+typedef struct exports_moongate_plugin_completions_completion_target_t {
+  uint8_t tag;
+  union {
+    contract_string_t     prompt;
+    contract_string_t     resource_template;
+  } val;
+} exports_moongate_plugin_completions_completion_target_t;
+
+// The prompt with this name, without the plugin's prefix.
+#define EXPORTS_MOONGATE_PLUGIN_COMPLETIONS_COMPLETION_TARGET_PROMPT 0
+// The template, exactly as `list-templates` returned it, or a resource's URI.
+#define EXPORTS_MOONGATE_PLUGIN_COMPLETIONS_COMPLETION_TARGET_RESOURCE_TEMPLATE 1
+
+typedef struct {
+  bool is_some;
+  exports_moongate_plugin_completions_entries_t val;
+} exports_moongate_plugin_completions_option_entries_t;
+
+// MCP `CompleteResult.completion`.
+typedef struct exports_moongate_plugin_completions_completion_t {
+  // Suggestions, the best one first. MCP allows 100; the gateway drops the rest.
+  contract_list_string_t   values;
+  // The number of suggestions that exist.
+  contract_option_u32_t   total;
+  // There are more suggestions than `values`. Absent: unknown.
+  contract_option_bool_t   has_more;
+  // `_meta` of the whole result.
+  exports_moongate_plugin_completions_option_entries_t   meta;
+  // Members of the `completion` object without a field.
+  exports_moongate_plugin_completions_option_entries_t   extra;
+} exports_moongate_plugin_completions_completion_t;
+
+typedef struct {
+  bool is_err;
+  union {
+    exports_moongate_plugin_completions_completion_t ok;
+    exports_moongate_plugin_completions_failure_t err;
+  } val;
+} exports_moongate_plugin_completions_result_completion_failure_t;
+
 // Imported Functions from `wasi:io/streams@0.2.12`
 extern bool wasi_io_0_2_12_streams_method_input_stream_blocking_read(wasi_io_0_2_12_streams_borrow_input_stream_t self, uint64_t len, contract_list_u8_t *ret, wasi_io_0_2_12_streams_stream_error_t *err);
 extern bool wasi_io_0_2_12_streams_method_output_stream_blocking_write_and_flush(wasi_io_0_2_12_streams_borrow_output_stream_t self, contract_list_u8_t *contents, wasi_io_0_2_12_streams_stream_error_t *err);
@@ -1536,6 +1581,9 @@ bool exports_moongate_plugin_resources_read_resource(contract_string_t *uri, exp
 // Exported Functions from `moongate:plugin/prompts@0.1.0`
 bool exports_moongate_plugin_prompts_list_prompts(exports_moongate_plugin_prompts_list_prompt_t *ret, exports_moongate_plugin_prompts_failure_t *err);
 bool exports_moongate_plugin_prompts_get_prompt(contract_string_t *name, contract_list_tuple2_string_string_t *args, exports_moongate_plugin_prompts_prompt_outcome_t *ret, exports_moongate_plugin_prompts_failure_t *err);
+
+// Exported Functions from `moongate:plugin/completions@0.1.0`
+bool exports_moongate_plugin_completions_complete(exports_moongate_plugin_completions_completion_target_t *target, contract_string_t *name, contract_string_t *value, contract_list_tuple2_string_string_t *others, exports_moongate_plugin_completions_completion_t *ret, exports_moongate_plugin_completions_failure_t *err);
 
 // Helper Functions
 
@@ -1934,6 +1982,18 @@ void exports_moongate_plugin_prompts_list_prompt_free(exports_moongate_plugin_pr
 void exports_moongate_plugin_prompts_result_list_prompt_failure_free(exports_moongate_plugin_prompts_result_list_prompt_failure_t *ptr);
 
 void exports_moongate_plugin_prompts_result_prompt_outcome_failure_free(exports_moongate_plugin_prompts_result_prompt_outcome_failure_t *ptr);
+
+void exports_moongate_plugin_completions_entries_free(exports_moongate_plugin_completions_entries_t *ptr);
+
+void exports_moongate_plugin_completions_failure_free(exports_moongate_plugin_completions_failure_t *ptr);
+
+void exports_moongate_plugin_completions_completion_target_free(exports_moongate_plugin_completions_completion_target_t *ptr);
+
+void exports_moongate_plugin_completions_option_entries_free(exports_moongate_plugin_completions_option_entries_t *ptr);
+
+void exports_moongate_plugin_completions_completion_free(exports_moongate_plugin_completions_completion_t *ptr);
+
+void exports_moongate_plugin_completions_result_completion_failure_free(exports_moongate_plugin_completions_result_completion_failure_t *ptr);
 
 // Sets the string `ret` to reference the input string `s` without copying it
 void contract_string_set(contract_string_t *ret, const char*s);

@@ -48,6 +48,63 @@ static mg_result *contend(const cJSON *arguments) {
     return value ? mg_text("%d %d", attempts, value->valueint) : mg_stop();
 }
 
+static cJSON *count_orders(void *context) {
+    int64_t number;
+    (void)context;
+    return mg_state_increment("orders", 1, &number) ? cJSON_CreateNumber((double)number) : NULL;
+}
+
+static cJSON *fail_to_count(void *context) {
+    (void)context;
+    return mg_set_error("out of stock");
+}
+
+static const mg_field is_sure[] = {{.name = "sure", .type = MG_BOOLEAN}, {0}};
+
+// Asks in two rounds.
+static mg_result *order(const cJSON *arguments) {
+    (void)arguments;
+    const cJSON *number = mg_once("number", count_orders, NULL);
+    if (!number || !mg_ask("first", "First?", is_sure)) return mg_stop();
+    if (!mg_ask("second", "Second?", is_sure)) return mg_stop();
+    return mg_text("order %d", number->valueint);
+}
+
+static mg_result *order_nothing(const cJSON *arguments) {
+    (void)arguments;
+    const cJSON *number = mg_once("number", fail_to_count, NULL);
+    return number ? mg_text("order %d", number->valueint) : mg_stop();
+}
+
+static mg_result *order_twice(const cJSON *arguments) {
+    (void)arguments;
+    mg_once("number", count_orders, NULL);
+    mg_once("number", count_orders, NULL);
+    return mg_text("ordered");
+}
+
+static mg_result *write_too_early(const cJSON *arguments) {
+    const char *url = mg_string(arguments, "url");
+    if (url) {
+        mg_send(&(mg_request){.url = url, .body = "tea"});
+    } else {
+        mg_state_set("order", cJSON_CreateTrue());
+    }
+    return mg_ask("sure", "Sure?", is_sure) ? mg_text("sure") : mg_stop();
+}
+
+static cJSON *suggest(const char *typed, const cJSON *others) {
+    if (strcmp(typed, "none") == 0) return NULL;
+    if (strcmp(typed, "fail") == 0) return mg_set_error("can't suggest");
+    cJSON *values = cJSON_CreateArray();
+    cJSON_AddItemToArray(values, cJSON_CreateString(mg_format("%s %s", typed, cJSON_PrintUnformatted(others))));
+    return values;
+}
+
+static mg_result *greet(const cJSON *arguments) {
+    return mg_text("Greet %s.", mg_string(arguments, "name"));
+}
+
 static mg_result *read_any(const char *uri, const cJSON *variables) {
     return mg_text("%s %s", uri, cJSON_PrintUnformatted(variables));
 }
@@ -83,6 +140,10 @@ static const mg_tool tools[] = {
     {.name = "both", .call = both},
     {.name = "contend", .call = contend},
     {.name = "fetch_json", .arguments = url_arguments, .call = fetch_json},
+    {.name = "order", .call = order},
+    {.name = "order_nothing", .call = order_nothing},
+    {.name = "order_twice", .call = order_twice},
+    {.name = "write_too_early", .call = write_too_early},
     {0},
 };
 
@@ -94,7 +155,20 @@ static const mg_resource resources[] = {
     {0},
 };
 
-const mg_plugin plugin = {.name = "tested", .version = "0.1.0", .tools = tools, .resources = resources};
+static const mg_field greet_arguments[] = {{.name = "name", .type = MG_STRING}, {0}};
+
+static const mg_prompt prompts[] = {{.name = "greet", .arguments = greet_arguments, .get = greet}, {0}};
+
+static const mg_completion completions[] = {
+    {.prompt = "greet", .argument = "name", .suggest = suggest},
+    {.resource = "x://files/{+path}", .argument = "path", .suggest = suggest},
+    {0},
+};
+
+const mg_plugin plugin = {
+    .name = "tested", .version = "0.1.0", .tools = tools, .resources = resources, .prompts = prompts,
+    .completions = completions,
+};
 
 static void schemas_describe_fields(void) {
     mg_expect_string(mg_input_schema(&tools[0]), MG_JSON({"type":"object","properties":{)
@@ -176,6 +250,36 @@ static void questions_are_asked_together(void) {
     mg_expect_string(mg_call("both", "{}").text, "the user dismissed the question \"Second?\"");
 }
 
+static void work_runs_once_in_all_rounds(void) {
+    mg_test_answer("first", MG_JSON({"action": "accept", "content": {"sure": true}}));
+    mg_test_answer("second", MG_JSON({"action": "accept", "content": {"sure": true}}));
+    mg_expect_string(mg_call("order", "{}").text, "order 1");
+    mg_expect_string(mg_call("order", "{}").text, "order 2");
+    mg_expect_string(mg_test_state("orders"), "2");
+    mg_expect_string(mg_call("order_nothing", "{}").text, "out of stock");
+    mg_expect_string(mg_call("order_twice", "{}").text,
+        "`mg_once` has the key `number` twice in one call, so the second would get the result of the first");
+}
+
+static void writes_before_a_question_are_found(void) {
+    mg_test_answer("sure", MG_JSON({"action": "accept", "content": {"sure": true}}));
+    mg_expect_string(mg_call("write_too_early", "{}").text,
+        "the call did a write to `order` before it asked `sure`, and would do it again when it restarts with the answer; "
+        "move it after the question or into `mg_once`");
+    const char *posted = mg_call("write_too_early", MG_JSON({"url": "https://a.example"})).text;
+    mg_expect(strstr(posted, "the call did a POST request to `https://a.example` before it asked `sure`") == posted);
+}
+
+static void completions_belong_to_an_argument(void) {
+    mg_expect_string(mg_complete("greet", "name", "A", MG_JSON({"of": "x"})).structured, "[\"A {\\\"of\\\":\\\"x\\\"}\"]");
+    mg_expect_string(mg_complete("x://files/{+path}", "path", "a", "{}").structured, MG_JSON(["a {}"]));
+    mg_expect_string(mg_complete("greet", "path", "a", "{}").structured, "[]");
+    mg_expect_string(mg_complete("greet", "name", "none", "{}").structured, "[]");
+    mg_answer failed = mg_complete("greet", "name", "fail", "{}");
+    mg_expect(failed.failed);
+    mg_expect_string(failed.text, "can't suggest");
+}
+
 static void updates_are_repeated_after_a_change(void) {
     mg_expect_string(mg_call("contend", "{}").text, "3 6");
     mg_expect_string(mg_test_state("counted"), "6");
@@ -239,6 +343,9 @@ int main(void) {
     mg_test(redirects_keep_the_method_head);
     mg_test(values_that_are_missing_end_the_call);
     mg_test(questions_are_asked_together);
+    mg_test(work_runs_once_in_all_rounds);
+    mg_test(writes_before_a_question_are_found);
+    mg_test(completions_belong_to_an_argument);
     mg_test(updates_are_repeated_after_a_change);
     mg_test(the_state_keeps_all_bytes);
     mg_test(templates_match_like_uris);

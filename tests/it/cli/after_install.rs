@@ -4,7 +4,9 @@
 use std::fs;
 use std::path::Path;
 
+use moongate_generated::Plugin;
 use moongate_tests::{Http, TestAuthority, Workspace};
+use serde_json::json;
 
 use super::install::Home;
 
@@ -191,6 +193,36 @@ fn two_instances_of_a_plugin_serve_together_or_the_second_isnt_added() {
     assert!(message.contains("`more` wasn't added, because it wouldn't be served"), "{message}");
     assert!(message.contains("both claim the resources") && message.contains("uris = ["), "{message}");
     assert_eq!(fs::read_to_string(&config).unwrap(), before);
+}
+
+#[test]
+fn add_names_missing_settings_and_takes_settings() {
+    let home = Home::new();
+    let schema = json!({
+        "type": "object",
+        "properties": { "server": { "type": "string" }, "days": { "type": "integer" } },
+        "required": ["server", "days"],
+    });
+    fs::write(home.path("p.wasm"), Plugin::version(1).settings(schema.to_string()).build()).unwrap();
+    let printed = notes(&home, &["add", "./p.wasm", "--setting", "days = 3", "--yes"]);
+    assert!(
+        printed.contains("warning: `p` has required settings; add `server` to `[plugins.p.config]`"),
+        "{printed}"
+    );
+    assert!(failure(&home, &["check"], 78).contains("missing the required setting `server`"));
+    let settings = ["--setting", "server = \"https://a.example\"", "--setting", "days=3"];
+    home.succeed(&["remove", "p"]);
+    let printed = notes(&home, &[&["add", "./p.wasm", "--yes"][..], &settings].concat());
+    assert!(!printed.contains("warning"), "{printed}");
+    home.succeed(&["check"]);
+    let message = failure(&home, &["add", "time", "--setting", "local_timezone", "--yes"], 2);
+    assert!(
+        message.contains("invalid setting `local_timezone`") && message.contains("--setting 'unit ="),
+        "{message}"
+    );
+    home.succeed(&["add", "time", "--setting", "local_timezone = \"Asia/Tokyo\"", "--yes"]);
+    let config = fs::read_to_string(home.path(".config/moongate/gateway.toml")).unwrap();
+    assert_eq!(config.matches("local_timezone").count(), 1, "{config}");
 }
 
 #[test]

@@ -8,6 +8,8 @@ use std::process::{Command, Output};
 use moongate_tests::{Http, Stdio, Workspace, component, project_root};
 use serde_json::{Value, json};
 
+use super::other_languages::publishes;
+
 fn utf8(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
@@ -72,6 +74,7 @@ fn a_new_plugin_passes_its_tests_and_serves() {
     let mut stdio = Stdio::initialized(&served, "2025-11-25");
     let tools = stdio.request_and_wait("tools/list", json!({}));
     assert_eq!(tools["result"]["tools"][0]["name"], "word-count_greet");
+    publishes(Path::new(file), "word-count");
 }
 
 #[test]

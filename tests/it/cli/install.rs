@@ -455,6 +455,10 @@ fn call_asks_the_questions_of_a_tool_on_a_terminal() {
     assert!(screen.contains(content), "{screen}");
     let (_, screen) = home.run_on_terminal(&words, "ada\n\u{4}");
     assert!(screen.contains("action=cancel"), "{screen}");
+    // People type `no` instead of `false`.
+    let form = ["call", "--plugin", "builtin:everything", "test_elicitation_sep1034_defaults"];
+    let (_, screen) = home.run_on_terminal(&form, "\n\n\n\nno\n");
+    assert!(screen.contains("\"verified\":false"), "{screen}");
     let answered = [&words[..], &["--answer", "user=decline"]].concat();
     let (_, screen) = home.run_on_terminal(&answered, "");
     assert!(screen.contains("action=decline") && !screen.contains("username: "), "{screen}");

@@ -7,7 +7,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use moongate_tests::{DockerRegistry, Workspace, add_zig, foreign_tools, path_with, project_root};
+use moongate_tests::{DockerRegistry, Stdio, Workspace, add_zig, foreign_tools, path_with, project_root};
+use serde_json::json;
 
 fn utf8(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -67,7 +68,7 @@ fn builds_and_answers(
 
 /// Pushes a component to a registry, and calls it from there.
 #[track_caller]
-fn publishes(component: &Path, name: &str) {
+pub(super) fn publishes(component: &Path, name: &str) {
     let workspace = Workspace::new("");
     let Some(registry) = DockerRegistry::start(workspace.path()) else { return };
     let reference = format!("oci://{}/acme/{name}:1.0", registry.host());
@@ -131,6 +132,78 @@ fn a_new_c_project_passes_its_tests_builds_and_answers() {
     let printed = succeeded(&tests.output().unwrap());
     assert!(printed.ends_with("ok - refuses_an_empty_name\n# pass 2\n# fail 0\n"), "{printed}");
     builds_and_answers(&workspace, &project, "word-count", add_zig);
+}
+
+/// A plugin in C with a completion, and a tool that asks in two rounds.
+const ORDERS: &str = r#"
+#include "moongate.h"
+
+static cJSON *count(void *context) {
+    (void)context;
+    int64_t number;
+    return mg_state_increment("orders", 1, &number) ? cJSON_CreateNumber((double)number) : NULL;
+}
+
+static const mg_field sure[] = {{.name = "sure", .type = MG_BOOLEAN}, {0}};
+
+static mg_result *order(const cJSON *arguments) {
+    (void)arguments;
+    const cJSON *number = mg_once("number", count, NULL);
+    if (!number) return mg_stop();
+    if (!mg_ask("first", mg_format("Send order %d?", number->valueint), sure)) return mg_stop();
+    if (!mg_ask("second", "Really?", sure)) return mg_stop();
+    return mg_text("order %d", number->valueint);
+}
+
+static mg_result *plan(const cJSON *arguments) {
+    return mg_text("Plan %s.", mg_string(arguments, "city"));
+}
+
+static cJSON *cities(const char *typed, const cJSON *others) {
+    if (*typed == '!') return mg_state_keys();
+    cJSON *cities = cJSON_CreateArray();
+    cJSON_AddItemToArray(cities, cJSON_CreateString(mg_format("%sslo, %s", typed, mg_string(others, "country"))));
+    return cities;
+}
+
+static const mg_field city[] = {{.name = "country", .type = MG_STRING}, {.name = "city", .type = MG_STRING}, {0}};
+static const mg_tool tools[] = {{.name = "order", .description = "Order.", .call = order}, {0}};
+static const mg_prompt prompts[] = {{.name = "plan", .arguments = city, .get = plan}, {0}};
+static const mg_completion completions[] = {{.prompt = "plan", .argument = "city", .suggest = cities}, {0}};
+
+const mg_plugin plugin = {
+    .name = "orders", .version = "0.1.0", .tools = tools, .prompts = prompts, .completions = completions,
+};
+"#;
+
+#[test]
+fn components_in_c_complete_arguments_and_run_work_once() {
+    let workspace = Workspace::new("");
+    let project = new_project(&workspace, "orders", "c");
+    fs::write(project.join("src/plugin.c"), ORDERS).unwrap();
+    let mut build = moongate(&workspace, &project, &["build"]);
+    add_zig(&mut build);
+    succeeded(&build.output().unwrap());
+    let table = format!("[plugins.orders]\nsource = \"{}\"\n", project.join("target/orders.wasm").display());
+    let grants = "allow = { state = true, client = [\"elicitation\"] }\n";
+    workspace.write("gateway.toml", format!("version = 1\n{table}{grants}"));
+    let answers = ["--answer", "first=true", "--answer", "second=true"];
+    let ordered = workspace.run(&[&["call", "orders_order"][..], &answers].concat());
+    assert_eq!(succeeded(&ordered), "order 1\n");
+    let complete = |stdio: &mut Stdio, typed: &str| {
+        let whose = json!({ "type": "ref/prompt", "name": "orders_plan" });
+        let argument = json!({ "name": "city", "value": typed });
+        let others = json!({ "arguments": { "country": "Norway" } });
+        let params = json!({ "ref": whose, "argument": argument, "context": others });
+        stdio.request_and_wait("completion/complete", params)
+    };
+    let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
+    let answer = complete(&mut stdio, "O");
+    assert_eq!(answer["result"]["completion"]["values"], json!(["Oslo, Norway"]), "{answer}");
+    workspace.write("gateway.toml", format!("version = 1\n{table}"));
+    let answer = complete(&mut Stdio::initialized(&workspace, "2025-11-25"), "!");
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert_eq!(message, "plugin `orders`: state isn't granted; an operator can allow it");
 }
 
 #[test]

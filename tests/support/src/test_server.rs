@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 use rustls::crypto::ring;
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::wait_until;
@@ -131,14 +131,32 @@ impl TestServer {
         let own = CertificateParams::new(names).expect("names").signed_by(&own_key, &issuer);
         let mut chain = vec![own.expect("a certificate").der().clone()];
         chain.resize(1 + intermediates, certificate.der().clone());
-        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(own_key.serialize_der()));
+        Self::serve_tls(chain, &own_key, certificate.pem())
+    }
+
+    /// The same with a self-signed certificate of a CA, as `openssl req -x509` makes it.
+    ///
+    /// # Panics
+    /// As [`Self::start_tls`].
+    #[must_use]
+    pub fn start_tls_as_ca(names: &[&str]) -> Self {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let mut own = CertificateParams::new(names).expect("names");
+        own.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().expect("a key");
+        let certificate = own.self_signed(&key).expect("a certificate");
+        Self::serve_tls(vec![certificate.der().clone()], &key, certificate.pem())
+    }
+
+    fn serve_tls(chain: Vec<CertificateDer<'static>>, key: &KeyPair, ca_certificate: String) -> Self {
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .expect("versions of TLS")
             .with_no_client_auth()
             .with_single_cert(chain, key)
             .expect("a key for the certificate");
-        Self::serve("127.0.0.1:0", Some(Arc::new(config)), Some(certificate.pem()))
+        Self::serve("127.0.0.1:0", Some(Arc::new(config)), Some(ca_certificate))
     }
 
     fn serve(address: &str, tls: Option<Arc<ServerConfig>>, ca_certificate: Option<String>) -> Self {

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use moongate_config::{Config, Diagnostic, PluginConfig, Requested};
-use moongate_model::manifest::Interfaces;
+use moongate_model::manifest::{Interfaces, Manifest};
 use moongate_model::names::PluginId;
+use serde_json::Value;
 
-use crate::cli::ExitKind;
 use crate::cli::error::CommandError;
+use crate::cli::{ExitKind, print};
 use crate::supervisor::{Supervisor, SupervisorOptions};
 
 /// Rejects grants of the command line that the plugin can't use. `typed` are their keys.
@@ -31,6 +32,15 @@ pub(super) fn require_usable_grants(
     );
     let hint = if key == "dirs" { "remove the directories" } else { "remove the grant" };
     Err(CommandError::new(ExitKind::Usage).message(&message, Some(hint)))
+}
+
+/// The names of the required settings that the plugin doesn't have, as a list in a sentence.
+pub(super) fn missing_settings(manifest: &Manifest, plugin: &PluginConfig) -> String {
+    let schema = manifest.info.settings_schema.as_ref().and_then(|schema| schema.to_value().ok());
+    let schema = schema.unwrap_or_default();
+    let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let missing = required.filter(|key| !plugin.settings.contains_key(*key));
+    missing.map(|key| format!("`{}`", print::inline(key))).collect::<Vec<_>>().join(", ")
 }
 
 /// The reasons that the plugin wouldn't serve together with the others. Problems of the others aren't reported.

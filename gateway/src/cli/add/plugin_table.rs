@@ -25,7 +25,7 @@ pub(super) struct PluginTable {
     /// Keys and values of `allow`, as TOML.
     allow: Vec<(String, String)>,
     /// Lines of `config`.
-    config: &'static [&'static str],
+    config: Vec<String>,
     /// The resource templates that only one instance of the plugin can offer.
     shared_resources: &'static [&'static str],
     /// True if another instance offers the shared resources.
@@ -66,7 +66,7 @@ impl PluginTable {
             source,
             prefix: None,
             allow,
-            config: &[],
+            config: Vec::new(),
             shared_resources: &[],
             omits_shared_resources: false,
         };
@@ -84,7 +84,22 @@ impl PluginTable {
         }
         // Another name was chosen on purpose, so that the plugin's names contain it.
         table.prefix = prefix.filter(|_| table.source.ends_with(id.as_str()));
-        Ok(Self { config, shared_resources, ..table })
+        table.config = config.iter().map(|line| (*line).to_owned()).collect();
+        Ok(Self { shared_resources, ..table })
+    }
+
+    /// Adds settings, which replace suggested ones.
+    ///
+    /// # Errors
+    /// A setting is invalid.
+    pub(super) fn with_settings(mut self, settings: &[String]) -> Result<Self, CommandError> {
+        for text in settings {
+            let example = "write it as in gateway.toml, such as `--setting 'unit = \"celsius\"'`";
+            let (key, value) = parse_line(text, "setting", example)?;
+            self.config.retain(|line| line.split_once('=').is_none_or(|(other, _)| other.trim() != key));
+            self.config.push(format!("{key} = {value}"));
+        }
+        Ok(self)
     }
 
     /// Leaves the resources that only one instance can offer to another plugin. False if there are none.
@@ -170,19 +185,24 @@ fn directory_entry(text: &str) -> Result<String, CommandError> {
 /// A line of `allow`.
 fn parse_grant(text: &str) -> Result<(String, String), CommandError> {
     let example = "write it as in gateway.toml, such as `--grant 'http = [\"https://example.com\"]'`";
-    let Some((key, value)) = text.split_once('=') else {
-        return Err(usage(&format!("invalid grant `{}`", print::inline(text)), example));
-    };
-    // A line break could start another table, which the permissions wouldn't show.
-    if text.contains(['\n', '\r']) {
-        return Err(usage("a grant must be one line", example));
-    }
-    let key = key.trim();
+    let (key, value) = parse_line(text, "grant", example)?;
     if !GRANT_KEYS.contains(&key) {
         let message = format!("`{}` can't be granted", print::inline(key));
         return Err(usage(&message, &format!("use one of {}", GRANT_KEYS.join(", "))));
     }
-    Ok((key.to_owned(), value.trim().to_owned()))
+    Ok((key.to_owned(), value.to_owned()))
+}
+
+/// The key and the value of a line. `what` is a noun for it.
+fn parse_line<'a>(text: &'a str, what: &str, example: &str) -> Result<(&'a str, &'a str), CommandError> {
+    let Some((key, value)) = text.split_once('=') else {
+        return Err(usage(&format!("invalid {what} `{}`", print::inline(text)), example));
+    };
+    // A line break could start another table, which the permissions wouldn't show.
+    if text.contains(['\n', '\r']) {
+        return Err(usage(&format!("a {what} must be one line"), example));
+    }
+    Ok((key.trim(), value.trim()))
 }
 
 #[cfg(test)]

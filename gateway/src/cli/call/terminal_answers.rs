@@ -58,6 +58,15 @@ fn ask_once(question: &Question) -> Result<Option<Vec<String>>> {
     }
 }
 
+/// The JSON for the words that people type instead of `true` and `false`.
+fn boolean(text: &str) -> &str {
+    match text.trim().to_lowercase().as_str() {
+        "y" | "yes" => "true",
+        "n" | "no" => "false",
+        _ => text,
+    }
+}
+
 /// Asks for each field of a form. The end of the input cancels the form.
 fn ask_form(question: &Question) -> Result<Vec<String>> {
     let key = &question.key;
@@ -72,6 +81,7 @@ fn ask_form(question: &Question) -> Result<Vec<String>> {
         let Some(text) = prompt::ask_line(&format!("  {}:", print::inline(field.name)))? else {
             return Ok(vec![format!("{key}=cancel")]);
         };
+        let text = if field.schema["type"] == "boolean" { boolean(&text).to_owned() } else { text };
         let can_be_omitted = !field.required || field.schema.get("default").is_some();
         if !(text.is_empty() && can_be_omitted) {
             values.push(format!("{key}.{}={text}", field.name));

@@ -129,11 +129,13 @@ pub(super) fn log_untrusted(
         FirstTime::Yes => {
             // The error quotes the certificate, which the server chose.
             let error = text::clean_line(&error.to_string(), text::MAX_SENTENCE_BYTES);
-            tracing::warn!(
-                %plugin,
-                "TLS certificate of {origin} is not trusted: {error}; to trust another authority, set `ca_file` in \
-                 `[gateway]`"
-            );
+            // The type of this error is private to rustls.
+            let fix = if error.contains("CaUsedAsEndEntity") {
+                "a server can't use the certificate of an authority; create one with `basicConstraints=CA:FALSE`"
+            } else {
+                "to trust another authority, set `ca_file` in `[gateway]`"
+            };
+            tracing::warn!(%plugin, "TLS certificate of {origin} is not trusted: {error}; {fix}");
         }
         FirstTime::LimitReached => tracing::warn!(
             %plugin,
