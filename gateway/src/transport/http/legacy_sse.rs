@@ -74,7 +74,7 @@ impl Endpoint {
         if head.method == Method::OPTIONS {
             return Ok(origin::preflight_response(head, MESSAGES_METHODS));
         }
-        let RequestCaller { caller, validity, in_progress: _in_progress } = self.caller(head).await?;
+        let RequestCaller { caller, validity, in_progress } = self.caller(head).await?;
         let principal = caller.principal();
         if head.method != Method::POST {
             return Err(Rejection::Method(MESSAGES_METHODS));
@@ -101,11 +101,11 @@ impl Endpoint {
                 let (server, id) = (Arc::clone(&self.server), id.to_owned());
                 let owner = caller.clone();
                 background::spawn(&owner, async move {
-                    server.post_legacy_message(&caller, &id, &body, memory).await
+                    server.post_legacy_message(&caller, &id, &body, memory, in_progress).await
                 })
                 .await
             } else {
-                self.server.post_legacy_message(&caller, id, &body, memory).await
+                self.server.post_legacy_message(&caller, id, &body, memory, in_progress).await
             }
         });
         Ok(self.respond(reply.await?, ResponseFormat::Json, &tap))
