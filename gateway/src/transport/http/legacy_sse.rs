@@ -32,13 +32,15 @@ const SESSION_PARAMETER: &str = "sessionId=";
 /// Handles a request to the stream's path.
 pub(super) async fn stream(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
     let (head, _) = request.into_parts();
-    endpoint.with_origin_check(&head, endpoint.connect_legacy_sse(&head)).await
+    let answer = endpoint.connect_legacy_sse(&head);
+    endpoint.with_origin_check(&head, answer).await.make_way(head).await
 }
 
 /// Handles a request to the messages' path.
 pub(super) async fn messages(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
     let (head, body) = request.into_parts();
-    endpoint.with_origin_check(&head, endpoint.post_legacy_message(&head, body)).await
+    let answer = endpoint.post_legacy_message(&head, body);
+    endpoint.with_origin_check(&head, answer).await.make_way(head).await
 }
 
 impl Endpoint {
