@@ -15,6 +15,8 @@ use std::time::Duration;
 use axum::Router;
 use moongate_config::AdminConfig;
 use moongate_protocol::catalog::Catalog;
+use moongate_protocol::server::RequestBodyMemory;
+use moongate_protocol::unread_responses::{CountedMessage, UnreadResponses};
 use moongate_store::StoreStatus;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -52,7 +54,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(100);
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 
 /// The response to a request. `None` if the request was cancelled.
-pub type OperatorCall = Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send>>;
+pub type OperatorCall = Pin<Box<dyn Future<Output = Option<CountedMessage>> + Send>>;
 
 /// The state that the listener reports, and its controls.
 pub struct AdminContext {
@@ -68,9 +70,13 @@ pub struct AdminContext {
     pub replicas: Box<dyn Fn() -> Option<Vec<Replica>> + Send + Sync>,
     /// The catalog, with all tools.
     pub catalog: watch::Receiver<Arc<Catalog>>,
-    /// Sends a JSON-RPC request of an operator at this address, and waits for the response. Dropping the future
-    /// cancels the request.
-    pub call: Box<dyn Fn(IpAddr, Vec<u8>) -> OperatorCall + Send + Sync>,
+    /// The memory of a request of an operator at this address, before it is received.
+    pub request_memory: Box<dyn Fn(IpAddr) -> RequestBodyMemory + Send + Sync>,
+    /// Sends a JSON-RPC request of an operator at this address, and waits for the response. The request holds the memory.
+    /// Dropping the future cancels the request.
+    pub call: Box<dyn Fn(IpAddr, Vec<u8>, RequestBodyMemory) -> OperatorCall + Send + Sync>,
+    /// Counts the pages with results that operators haven't read yet.
+    pub unread: Arc<UnreadResponses>,
     /// Reports whether everyone on this machine may call everything without credentials.
     pub is_endpoint_open: Box<dyn Fn() -> bool + Send + Sync>,
     /// Requests reloads.

@@ -14,6 +14,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, VARY, X_CONTENT_
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, request};
 use axum::response::Response;
 use moongate_config::{AdminConfig, Secret};
+use moongate_system::background;
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 
@@ -30,7 +31,7 @@ use crate::admin::tool_trial::{MAX_TRIAL_BODY_BYTES, ToolTrials, TrialAccess};
 use crate::metrics::MetricsFormat;
 use crate::supervisor::control::{ReloadCause, ReloadResult, SupervisorStopped};
 use crate::transport::http::accept::{MediaRange, media_ranges};
-use crate::transport::http::body;
+use crate::transport::http::body::{self, MessageBody};
 use crate::transport::http::connections::ConnectionHandle;
 use crate::transport::http::origin::OriginPolicy;
 use crate::transport::http::rejection::Rejection;
@@ -270,6 +271,9 @@ impl AdminRouter {
         }
         let detail = self.authenticate(head, route).await?;
         let route = route.ok_or(Rejection::Path)?;
+        if route != AdminRoute::Trial {
+            background::request_return(); // an earlier request on the connection may have called a tool
+        }
         if !route.supports(&head.method) {
             return Err(Rejection::Method(route.methods()).into());
         }
@@ -377,11 +381,15 @@ impl AdminRouter {
                 self.record_refusal(head, Rejection::Origin);
                 return Err(Rejection::Origin.into());
             }
-            let body = body::read(&head.headers, body, MAX_TRIAL_BODY_BYTES).await?;
+            let mut memory = (admin.request_memory)(peer(head));
+            let read = body::read_message(&head.headers, body, MAX_TRIAL_BODY_BYTES, &mut memory).await?;
+            let MessageBody::Complete(body) = read else {
+                return Err(Rejection::BodyTooLarge(MAX_TRIAL_BODY_BYTES).into());
+            };
             let _active = head.extensions.get::<ConnectionHandle>().map(ConnectionHandle::begin_request);
-            self.trials.submit(admin, head, &body).await?
+            Body::from(self.trials.submit(admin, head, body, memory).await?.into_bytes())
         } else {
-            ToolTrials::open(admin, head.uri.query().unwrap_or_default())
+            Body::from(ToolTrials::open(admin, head.uri.query().unwrap_or_default()))
         };
         Ok(page_response(document, page::trial::CONTENT_SECURITY_POLICY))
     }
@@ -438,7 +446,7 @@ pub(super) async fn answer(State(router): State<Arc<AdminRouter>>, request: Requ
     response
 }
 
-fn page_response(document: String, policy: &'static str) -> Response {
+fn page_response(document: impl Into<Body>, policy: &'static str) -> Response {
     let mut response = respond(StatusCode::OK, "text/html; charset=utf-8", document);
     let fields = response.headers_mut();
     let policy = HeaderValue::from_static(policy);
@@ -505,8 +513,8 @@ fn document(document: &Value) -> Response {
     respond(StatusCode::OK, JSON_MEDIA_TYPE, format!("{document}\n"))
 }
 
-pub(super) fn respond(status: StatusCode, content_type: &'static str, body: String) -> Response {
-    let mut response = Response::new(Body::from(body));
+pub(super) fn respond(status: StatusCode, content_type: &'static str, body: impl Into<Body>) -> Response {
+    let mut response = Response::new(body.into());
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     response

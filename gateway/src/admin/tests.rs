@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use moongate_config::Secret;
+use moongate_model::caller::Caller;
+use moongate_model::caller_budget::CallerBudget;
 use moongate_model::names::Digest;
 use moongate_protocol::server::ServerGauges;
 use serde_json::{Value, json};
@@ -160,7 +162,11 @@ impl TestListener {
                 replicas: None,
             }),
             catalog: watch::channel(trials::catalog()).1,
-            call: Box::new(|address, request| Box::pin(trials::answer(address, request))),
+            request_memory: Box::new(|address| {
+                RequestBodyMemory::new(&CallerBudget::new(u64::MAX), &Caller::Operator(address))
+            }),
+            call: Box::new(|address, request, _| Box::pin(trials::answer(address, request))),
+            unread: UnreadResponses::new(u64::MAX),
             is_endpoint_open: Box::new(move || is_endpoint_open),
             calls_after: Box::new(|_| Vec::new()),
             store: Box::new(|| None),

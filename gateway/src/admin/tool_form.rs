@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Write as _};
 
 use moongate_model::json;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use url::form_urlencoded;
 
 use crate::input_schema::{choices, fields, types};
@@ -21,6 +21,9 @@ const MAX_CHOICES_OF_FORM: usize = 2_000;
 
 /// The maximum length of a default that a form shows, in bytes.
 const MAX_DEFAULT_BYTES: usize = 16 * 1024;
+
+/// The maximum number of inputs that are read. That of the largest form is smaller: a tool can ask 16 questions with 64 fields.
+const MAX_INPUTS: usize = 4096;
 
 /// The values of a submitted form, by the names of its inputs.
 #[derive(Debug, Default)]
@@ -65,7 +68,7 @@ pub(super) struct FormField<'s> {
 impl FormValues {
     /// The values in the body of a form.
     pub(super) fn parse(body: &[u8]) -> Self {
-        Self(form_urlencoded::parse(body).into_owned().collect())
+        Self(form_urlencoded::parse(body).into_owned().take(MAX_INPUTS).collect())
     }
 
     /// The value of an input.
@@ -78,10 +81,21 @@ impl FormValues {
         self.get(input).filter(|text| !text.trim().is_empty())
     }
 
-    /// The values of a form that shows these members.
-    pub(super) fn of_members(fields: &[FormField<'_>], members: &Value) -> Self {
-        let shown = |field: &FormField<'_>| Some((field.input.clone(), field.text(members.get(field.name)?)));
-        Self(fields.iter().filter_map(shown).collect())
+    /// The values of a form that shows the members of an object, which is JSON text. Fields don't show large values, except
+    /// strings.
+    pub(super) fn of_members(fields: &[FormField<'_>], members: &str) -> Self {
+        let fields: HashMap<&str, &FormField<'_>> = fields.iter().map(|field| (field.name, field)).collect();
+        let mut shown = HashMap::new();
+        let _ = json::visit_members::<()>(members, |name, value| {
+            if let Some(field) = fields.get(&*name)
+                && (value.len() <= MAX_DEFAULT_BYTES || json::type_of_text(value) == "string")
+                && let Ok(value) = serde_json::from_str(value)
+            {
+                shown.insert(field.input.clone(), field.text(&value));
+            }
+            Ok(())
+        });
+        Self(shown)
     }
 }
 
@@ -172,58 +186,75 @@ impl FormField<'_> {
         }
     }
 
-    /// The value of a text. `None` leaves the member out.
+    /// The JSON text of the value that was entered. `None` leaves the member out. No value is built: a text can be large.
     ///
     /// # Errors
     /// A sentence without a period.
-    fn value(&self, text: &str) -> Result<Option<Value>, String> {
+    fn value(&self, text: &str) -> Result<Option<String>, String> {
         let trimmed = text.trim();
         match &self.control {
             FieldControl::Line | FieldControl::Text => {
                 // Browsers send line ends as CRLF (HTML Standard, constructing the entry list).
                 let text = text.replace("\r\n", "\n");
-                Ok((self.is_required || !text.is_empty()).then_some(Value::String(text)))
+                Ok((self.is_required || !text.is_empty()).then(|| quoted(&text)))
             }
             _ if trimmed.is_empty() => Ok(None),
-            FieldControl::Number => match json::parse_strict(trimmed) {
-                Ok(number) if number.is_number() => Ok(Some(number)),
-                Ok(_) | Err(_) => Err("enter a number".to_owned()),
+            FieldControl::Number => match json::check_strict(trimmed) {
+                Ok(()) if json::type_of_text(trimmed) == "number" => Ok(Some(trimmed.to_owned())),
+                Ok(()) | Err(_) => Err("enter a number".to_owned()),
             },
             FieldControl::Boolean => match trimmed {
-                "true" => Ok(Some(Value::Bool(true))),
-                "false" => Ok(Some(Value::Bool(false))),
+                "true" | "false" => Ok(Some(trimmed.to_owned())),
                 _ => Err("choose true or false".to_owned()),
             },
             FieldControl::Choice(choices) => {
                 let chosen = trimmed.parse::<usize>().ok().and_then(|at| choices.get(at));
-                chosen.map(|(value, _)| Some((*value).clone())).ok_or("choose one of the values".to_owned())
+                chosen.map(|(value, _)| Some(value.to_string())).ok_or("choose one of the values".to_owned())
             }
-            FieldControl::Json => match json::parse_strict(trimmed) {
-                Ok(value) => Ok(Some(value)),
+            FieldControl::Json => match json::check_strict(trimmed) {
+                Ok(()) => Ok(Some(trimmed.to_owned())),
                 Err(error) => Err(format!("invalid JSON: {error}")),
             },
         }
     }
 }
 
-/// The object that a form describes.
+/// A string as JSON text.
+pub(super) fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    json::push_string(&mut quoted, text);
+    quoted
+}
+
+/// Adds a member to the text of an object, which is empty at first and has no closing brace.
+pub(super) fn push_member(object: &mut String, name: &str, value: &str) {
+    object.push(if object.is_empty() { '{' } else { ',' });
+    json::push_string(object, name);
+    object.push(':');
+    object.push_str(value);
+}
+
+/// The text of an object that [`push_member`] built.
+pub(super) fn finished_object(mut object: String) -> String {
+    object.push_str(if object.is_empty() { "{}" } else { "}" });
+    object
+}
+
+/// The JSON text of the object that a form describes.
 ///
 /// # Errors
 /// Those of its fields.
-pub(super) fn read_object(
-    fields: &[FormField<'_>],
-    values: &FormValues,
-) -> Result<Map<String, Value>, FormErrors> {
-    let mut object = Map::new();
+pub(super) fn read_object(fields: &[FormField<'_>], values: &FormValues) -> Result<String, FormErrors> {
+    let mut object = String::new();
     let mut errors = FormErrors::new();
     for field in fields {
         match field.value(values.get(&field.input).unwrap_or_default()) {
-            Ok(Some(value)) => drop(object.insert(field.name.to_owned(), value)),
+            Ok(Some(value)) => push_member(&mut object, field.name, &value),
             Ok(None) => {}
             Err(error) => drop(errors.insert(field.input.clone(), error)),
         }
     }
-    if errors.is_empty() { Ok(object) } else { Err(errors) }
+    if errors.is_empty() { Ok(finished_object(object)) } else { Err(errors) }
 }
 
 #[cfg(test)]

@@ -3,16 +3,23 @@
 //! A call is an ordinary request of the stateless revision (2026-07-28, server/tools) by the caller `operator`: it has the
 //! same limits and records as any other. Questions to the user are forms of the page (2026-07-28, client/elicitation),
 //! whose hidden inputs carry the request and its sealed state, so the gateway keeps nothing between two forms.
+//!
+//! Arguments and results can be large. They stay text, and count towards the memory of requests and of unread responses.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::http::header::HOST;
 use axum::http::{Version, request};
+use bytes::Bytes;
 use moongate_config::{AdminConfig, ToolTrialPolicy, is_loopback_host, parse_host_and_port};
+use moongate_model::caller::Caller;
 use moongate_model::json;
 use moongate_protocol::catalog::{Catalog, ToolEntry};
 use moongate_protocol::mcp::UNUSABLE_ANSWERS_KEY;
+use moongate_protocol::server::RequestBodyMemory;
+use moongate_protocol::unread_responses::CountedMessage;
+use moongate_system::background::{WorkOwner, move_to_background};
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 
@@ -20,10 +27,15 @@ use crate::admin::AdminContext;
 use crate::admin::authentication::peer;
 use crate::admin::page::trial;
 use crate::admin::rejection::AdminRejection;
-use crate::admin::tool_form::{FormErrors, FormField, FormValues, form_fields, read_object};
+use crate::admin::tool_form::{
+    FormErrors, FormField, FormValues, finished_object, form_fields, push_member, quoted, read_object,
+};
 
 /// The maximum size of a submitted form, in bytes.
 pub(super) const MAX_TRIAL_BODY_BYTES: usize = 2 * 1024 * 1024;
+
+/// The maximum size of the questions in a form, in bytes. They are read as values, of which a tool can ask 20,000.
+const MAX_QUESTIONS_BYTES: usize = 512 * 1024;
 
 /// The maximum number of calls from the page at the same time: far below the number of connections.
 const MAX_RUNNING_TRIALS: usize = 8;
@@ -90,8 +102,8 @@ pub(super) struct TrialPage {
 pub(super) enum TrialOutcome {
     /// A result of the tool.
     Result {
-        /// The result in its protocol form.
-        result: Value,
+        /// The response with the result.
+        response: CountedMessage,
         /// The duration of the call.
         took: Duration,
     },
@@ -119,9 +131,10 @@ pub(super) struct OpenForms {
 
 /// The content that a form sends.
 struct TrialRequest {
-    arguments: Map<String, Value>,
-    /// The sealed state, and the answers to the questions.
-    answers: Option<(String, Map<String, Value>)>,
+    /// A JSON object.
+    arguments: String,
+    /// The sealed state, and the answers to the questions as a JSON object.
+    answers: Option<(String, String)>,
 }
 
 impl ToolTrials {
@@ -163,7 +176,7 @@ impl ToolTrials {
         }
     }
 
-    /// Handles a submitted form, and returns the page with the outcome.
+    /// Handles a submitted form, and returns the page with the outcome. `memory` is that of the form.
     ///
     /// # Errors
     /// Too many calls are running, or the gateway stops.
@@ -171,25 +184,33 @@ impl ToolTrials {
         &self,
         admin: &AdminContext,
         head: &request::Parts,
-        body: &[u8],
-    ) -> Result<String, AdminRejection> {
-        let values = FormValues::parse(body);
+        body: Bytes,
+        memory: RequestBodyMemory,
+    ) -> Result<CountedMessage, AdminRejection> {
+        let _permit = self.running.try_acquire().map_err(|_| AdminRejection::TooManyTrials)?;
+        let operator = Caller::Operator(peer(head));
+        // Forms and pages can be large.
+        move_to_background(WorkOwner { plugin: None, caller: Some(&operator) }).await;
+        let values = FormValues::parse(&body);
+        drop(body);
         let name = values.get(TOOL_INPUT).unwrap_or_default().to_owned();
         let catalog = Arc::clone(&admin.catalog.borrow());
-        let Some(mut page) = TrialPage::new(&catalog, &name) else { return Ok(trial::unknown_tool(&name)) };
+        let shown = |page: String| CountedMessage::from(page.into_bytes()).counted(&admin.unread, &operator);
+        let Some(mut page) = TrialPage::new(&catalog, &name) else {
+            return Ok(shown(trial::unknown_tool(&name)));
+        };
         let request = match page.read(values) {
             Ok(request) => request,
-            Err(InvalidForm) => return Ok(trial::document(&page)),
+            Err(InvalidForm) => return Ok(shown(trial::document(&page))),
         };
-        let _permit = self.running.try_acquire().map_err(|_| AdminRejection::TooManyTrials)?;
         let started = Instant::now();
-        let call = (admin.call)(peer(head), request.message(&name));
+        let call = (admin.call)(peer(head), request.message(&name), memory);
         let answer = tokio::select! {
             answer = call => answer,
             () = admin.draining.cancelled() => return Err(AdminRejection::Stopping),
         };
-        page.outcome = Some(outcome(answer.as_deref(), &request, started.elapsed()));
-        Ok(trial::document(&page))
+        page.outcome = Some(outcome(answer, &request, started.elapsed()));
+        Ok(shown(trial::document(&page)))
     }
 }
 
@@ -240,9 +261,10 @@ impl TrialPage {
         };
         // The hidden inputs come from this page. If someone changed them, the gateway refuses the state.
         let arguments = arguments.to_owned();
-        let parsed = read_json_object(&arguments).unwrap_or_default();
-        self.values = Some(FormValues::of_members(&self.fields(), &Value::Object(parsed.clone())));
-        let requests = read_json_object(values.get(QUESTIONS_INPUT).unwrap_or_default()).unwrap_or_default();
+        let parsed = read_json_object(&arguments).unwrap_or_else(|_| "{}".to_owned());
+        self.values = Some(FormValues::of_members(&self.fields(), &parsed));
+        let requests = values.get(QUESTIONS_INPUT).filter(|text| text.len() <= MAX_QUESTIONS_BYTES);
+        let requests = requests.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
         let state = values.get(STATE_INPUT).unwrap_or_default().to_owned();
         match read_answers(&requests, &values) {
             Ok(answers) => Ok(TrialRequest { arguments: parsed, answers: Some((state, answers)) }),
@@ -255,10 +277,11 @@ impl TrialPage {
     }
 }
 
-fn read_json_object(text: &str) -> Result<Map<String, Value>, String> {
-    match json::parse_strict(text) {
-        Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err("enter a JSON object".to_owned()),
+/// The text of a JSON object.
+fn read_json_object(text: &str) -> Result<String, String> {
+    match json::check_strict(text) {
+        Ok(()) if json::type_of_text(text) == "object" => Ok(text.to_owned()),
+        Ok(()) => Err("enter a JSON object".to_owned()),
         Err(error) => Err(format!("invalid JSON: {error}")),
     }
 }
@@ -273,77 +296,84 @@ pub(super) fn action_input(at: usize) -> String {
     format!("q{at}-action")
 }
 
-/// The answers to questions, by their keys.
-fn read_answers(
-    requests: &Map<String, Value>,
-    values: &FormValues,
-) -> Result<Map<String, Value>, FormErrors> {
-    let mut answers = Map::new();
+/// The answers to questions, by their keys, as a JSON object.
+fn read_answers(requests: &Map<String, Value>, values: &FormValues) -> Result<String, FormErrors> {
+    let mut answers = String::new();
     let mut errors = FormErrors::new();
     for (at, (key, request)) in requests.iter().enumerate() {
         let action = values.get(&action_input(at)).unwrap_or("accept");
-        let answer = if action == "accept" {
+        let mut answer = String::new();
+        push_member(&mut answer, "action", &quoted(action));
+        if action == "accept" {
             let fields = form_fields(&request["params"]["requestedSchema"], &question_prefix(at));
             match read_object(&fields, values) {
-                Ok(content) => json!({ "action": action, "content": content }),
+                Ok(content) => push_member(&mut answer, "content", &content),
                 Err(invalid) => {
                     errors.extend(invalid);
                     continue;
                 }
             }
-        } else {
-            json!({ "action": action })
-        };
-        answers.insert(key.clone(), answer);
+        }
+        push_member(&mut answers, key, &finished_object(answer));
     }
-    if errors.is_empty() { Ok(answers) } else { Err(errors) }
+    if errors.is_empty() { Ok(finished_object(answers)) } else { Err(errors) }
 }
 
 impl TrialRequest {
     /// The JSON-RPC request.
     fn message(&self, tool: &str) -> Vec<u8> {
-        let mut params = json!({
-            "name": tool,
-            "arguments": self.arguments,
-            "_meta": {
-                "io.modelcontextprotocol/protocolVersion": REVISION,
-                "io.modelcontextprotocol/clientCapabilities": { "elicitation": { "form": {} } },
-                "io.modelcontextprotocol/clientInfo": {
-                    "name": "moongate-status-page",
-                    "version": env!("CARGO_PKG_VERSION"),
-                },
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": REVISION,
+            "io.modelcontextprotocol/clientCapabilities": { "elicitation": { "form": {} } },
+            "io.modelcontextprotocol/clientInfo": {
+                "name": "moongate-status-page",
+                "version": env!("CARGO_PKG_VERSION"),
             },
         });
+        let mut params = String::with_capacity(self.arguments.len() + 1024);
+        push_member(&mut params, "name", &quoted(tool));
+        push_member(&mut params, "arguments", &self.arguments);
+        push_member(&mut params, "_meta", &meta.to_string());
         if let Some((state, answers)) = &self.answers {
-            params["requestState"] = json!(state);
-            params["inputResponses"] = json!(answers);
+            push_member(&mut params, "requestState", &quoted(state));
+            push_member(&mut params, "inputResponses", answers);
         }
-        let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
-        request.to_string().into_bytes()
+        let params = finished_object(params);
+        // A message is one line, and a text area has several.
+        let params = params.replace(['\n', '\r'], " ");
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#).into_bytes()
     }
 }
 
 /// Reads the response to a call.
-fn outcome(answer: Option<&[u8]>, request: &TrialRequest, took: Duration) -> TrialOutcome {
-    let cancelled = || TrialOutcome::Failed("the call was cancelled".to_owned());
-    let Some(answer) = answer else { return cancelled() };
-    let mut response: Value = serde_json::from_slice(answer).unwrap_or_default();
-    if let Some(error) = response["error"]["message"].as_str() {
-        return TrialOutcome::Failed(error.to_owned());
+fn outcome(answer: Option<CountedMessage>, request: &TrialRequest, took: Duration) -> TrialOutcome {
+    let Some(answer) = answer else {
+        return TrialOutcome::Failed("the call was cancelled".to_owned());
+    };
+    let text = std::str::from_utf8(&answer).unwrap_or_default();
+    let [result, error] = json::members(text, ["result", "error"]);
+    let string = |text: Option<&str>| text.and_then(json::string_value).unwrap_or_default().into_owned();
+    if let Some(message) = error.and_then(|error| json::member(error, "message")) {
+        return TrialOutcome::Failed(string(Some(message)));
     }
-    let mut result = response["result"].take();
-    let reasons = result["_meta"][UNUSABLE_ANSWERS_KEY].as_object().into_iter().flatten();
-    let reasons = reasons.map(|(key, reason)| format!("{key}: {}", reason.as_str().unwrap_or_default()));
-    let reasons = reasons.collect();
-    match (result["inputRequests"].take(), result["resultType"] == "input_required") {
-        (Value::Object(requests), true) => TrialOutcome::Questions(OpenForms {
-            arguments: Value::Object(request.arguments.clone()).to_string(),
-            state: result["requestState"].as_str().unwrap_or_default().to_owned(),
-            requests,
-            reasons,
-            values: FormValues::default(),
-            errors: FormErrors::new(),
-        }),
-        _ => TrialOutcome::Result { result, took },
-    }
+    let parts = ["resultType", "inputRequests", "requestState", "_meta"];
+    let [kind, requests, state, meta] = json::members(result.unwrap_or_default(), parts);
+    let is_question = string(kind) == "input_required";
+    // The number of values in questions is limited.
+    let requests = requests.filter(|_| is_question).and_then(|requests| serde_json::from_str(requests).ok());
+    let Some(requests) = requests else { return TrialOutcome::Result { response: answer, took } };
+    let mut reasons = Vec::new();
+    let unusable = meta.and_then(|meta| json::member(meta, UNUSABLE_ANSWERS_KEY)).unwrap_or_default();
+    let _ = json::visit_members::<()>(unusable, |key, reason| {
+        reasons.push(format!("{key}: {}", string(Some(reason))));
+        Ok(())
+    });
+    TrialOutcome::Questions(OpenForms {
+        arguments: request.arguments.clone(),
+        state: string(state),
+        requests,
+        reasons,
+        values: FormValues::default(),
+        errors: FormErrors::new(),
+    })
 }

@@ -10,7 +10,8 @@ use moongate_model::caller::Caller;
 use moongate_otlp::OtlpExporter;
 use moongate_protocol::dispatch::{NetworkTransport, Observer};
 use moongate_protocol::limiter::ConcurrencyLimiter;
-use moongate_protocol::server::{LineReply, Server, StdioConnection};
+use moongate_protocol::server::{LineReply, RequestBodyMemory, Server, StdioConnection};
+use moongate_protocol::unread_responses::CountedMessage;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -129,15 +130,17 @@ impl AdminListener {
         let auditor = audit.cloned();
         let refusals = Arc::clone(metrics);
         let calls = Arc::clone(history);
-        let endpoint = Arc::clone(server);
+        let (endpoint, of_requests) = (Arc::clone(server), Arc::clone(server));
         let (tokens, open_catalog) = (supervisor.tokens(), supervisor.catalog());
         self.opener.set_started(AdminContext {
             status: Box::new(supervisor.status_reader()),
             snapshot: Box::new(snapshot_reader(sources)),
             catalog: supervisor.catalog(),
-            call: Box::new(move |address, request| {
-                Box::pin(operator_call(Arc::clone(&endpoint), address, request))
+            request_memory: Box::new(move |address| of_requests.body_memory(&Caller::Operator(address))),
+            call: Box::new(move |address, request, memory| {
+                Box::pin(operator_call(Arc::clone(&endpoint), address, request, memory))
             }),
+            unread: Arc::clone(server.unread_responses()),
             is_endpoint_open: Box::new(move || {
                 is_open && tokens.borrow().is_empty() && open_catalog.borrow().roles().is_none()
             }),
@@ -169,22 +172,28 @@ impl AdminListener {
 }
 
 /// Sends a request of an operator. Its connection ends with it, which cancels the request if the client disconnects.
-async fn operator_call(server: Arc<Server>, address: IpAddr, request: Vec<u8>) -> Option<Vec<u8>> {
+async fn operator_call(
+    server: Arc<Server>,
+    address: IpAddr,
+    request: Vec<u8>,
+    memory: RequestBodyMemory,
+) -> Option<CountedMessage> {
     let connection = StdioConnection::with_transport(Caller::Operator(address), NetworkTransport::Http);
     let _cancels = OperatorConnection(Arc::clone(&connection));
-    let message = match server.stdio_line(&connection, &request) {
-        LineReply::None => return None,
-        LineReply::Ready(message) => message,
-        LineReply::Pending(pending) => pending.await?,
+    let reply = server.counted_line(&connection, &request, memory);
+    drop(request);
+    match reply {
+        LineReply::None => None,
+        LineReply::Ready(message) => Some(message),
+        LineReply::Pending(pending) => pending.await,
         LineReply::Stream(mut messages) => {
             let mut last = None;
             while let Some(message) = messages.next().await {
                 last = Some(message.into_message());
             }
-            last?
+            last
         }
-    };
-    Some(message.to_vec())
+    }
 }
 
 /// Cancels the requests of a connection when dropped.

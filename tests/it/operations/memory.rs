@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use moongate_tests::{Http, ResourceUsage, Workspace, wait_until};
+use moongate_tests::{Http, ResourceUsage, Workspace, peak_memory, wait_until};
 use serde_json::json;
 
 /// The memory that may stay in use after a burst, in KiB.
@@ -25,4 +25,35 @@ fn memory_of_a_burst_is_returned_to_the_system() {
         }
     });
     wait_until("the memory is returned", || resident() < before + REMAINING_KIB);
+}
+
+/// The status page reads forms and shows results. As trees of values, they took fifty times the memory of their text.
+#[test]
+fn forms_and_results_of_the_status_page_stay_text() {
+    const FORMS: usize = 16;
+    const HEADERS: &str =
+        "Content-Type: application/x-www-form-urlencoded\r\nSec-Fetch-Site: same-origin\r\n";
+    let workspace = Workspace::new(
+        "[gateway]\nmemory = \"64MiB\"\n[http]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n\
+         [plugins.zoo]\nsource = \"@zoo@\"\n",
+    );
+    let http = Http::start(&workspace);
+    let admin = http.admin();
+    let submit =
+        |json: &str| admin.send("POST", "/try", HEADERS, &format!("tool=zoo_many_objects&json={json}"));
+    let few = submit(r#"{"count":10}"#);
+    assert!(few.status == 200 && few.body.contains("badge good"), "{few:?}");
+    let before = peak_memory(http.pid());
+    let large = format!(r#"{{"count":[{}0]}}"#, "0,".repeat(1_000_000));
+    let statuses: Vec<u16> = thread::scope(|scope| {
+        let forms = (0..FORMS).map(|form| match form % 4 {
+            0 => scope.spawn(|| submit(r#"{"count":100000}"#).status),
+            _ => scope.spawn(|| submit(&large).status),
+        });
+        forms.collect::<Vec<_>>().into_iter().map(|form| form.join().unwrap()).collect()
+    });
+    assert!(statuses.iter().all(|status| matches!(status, 200 | 503)), "{statuses:?}");
+    let most = (REMAINING_KIB << 10) + (REMAINING_KIB << 9);
+    let more = peak_memory(http.pid()) - before;
+    assert!(more < most, "{} MiB more", more >> 20);
 }

@@ -7,8 +7,8 @@ use std::net::TcpStream;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use moongate_tests::{Http, Workspace, request, stateless_request, text, wait_until};
-use serde_json::json;
+use moongate_tests::{Http, Workspace, initialize_params, request, stateless_request, text, wait_until};
+use serde_json::{Value, json};
 
 use crate::operations::shutdown::start_stateless_call;
 use crate::protocol::questions::{accept_result, initialized_client};
@@ -113,6 +113,57 @@ fn callers_with_many_requests_give_way_while_others_are_active() {
             id += 1;
             call(name, id);
         }
+        pool_cpu_time(http.pid()) > before
+    });
+}
+
+/// Over HTTP+SSE, a request is answered at once, but its call is still in progress.
+#[test]
+fn calls_over_http_sse_are_requests_in_progress() {
+    let workspace = zoo("");
+    let text = fs::read_to_string(workspace.config()).unwrap();
+    let tokens =
+        ["busy", "quiet"].map(|name| format!("{{ name = \"{name}\", token = {{ file = \"{name}\" }} }}"));
+    let http_table = format!("[http]\nlegacy_sse = true\nauth.tokens = [{}]\n", tokens.join(", "));
+    workspace.write("gateway.toml", text.replace("[http]\n", &http_table));
+    for name in ["busy", "quiet"] {
+        workspace.write(name, format!("the-long-token-of-{name}"));
+    }
+    let http = Http::start(&workspace);
+    let connect = |authorization: &'static str| {
+        let headers = [("Accept", "text/event-stream"), ("Authorization", authorization)];
+        let mut stream = http.open_at("GET", "/sse", &headers, b"");
+        let path = format!("/{}", stream.event().unwrap().data);
+        (stream, path)
+    };
+    let post = |authorization: &str, path: &str, message: &Value| {
+        let headers = [("Authorization", authorization), ("Content-Type", "application/json")];
+        let reply = http.send("POST", path, &headers, message.to_string().as_bytes());
+        assert_eq!(reply.status, 202, "{reply:?}");
+    };
+    let busy = "Bearer the-long-token-of-busy";
+    let quiet = "Bearer the-long-token-of-quiet";
+    let (mut stream, path) = connect(busy);
+    let (_other_stream, other_path) = connect(quiet);
+    post(busy, &path, &request(0, "initialize", initialize_params("2024-11-05")));
+    assert_eq!(stream.message().unwrap()["id"], 0);
+    let count = 2 * available_parallelism().unwrap().get() as u64 + 2;
+    for id in 1..=count {
+        let call = request(
+            id,
+            "tools/call",
+            json!({ "name": "zoo_sleep", "arguments": { "milliseconds": 20_000 } }),
+        );
+        post(busy, &path, &call);
+    }
+    let before = pool_cpu_time(http.pid());
+    let mut id = count;
+    wait_until("short calls are made on the pool", || {
+        id += 1;
+        post(quiet, &other_path, &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        let call = request(id, "tools/call", json!({ "name": "zoo_echo", "arguments": { "text": "x" } }));
+        post(busy, &path, &call);
+        assert_eq!(stream.message().unwrap()["id"], id);
         pool_cpu_time(http.pid()) > before
     });
 }

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use wasmtime::component::Val;
 
 use super::VALUE_BYTES;
-use super::value_type::{IntegerType, ResultType, ValueType};
+use super::value_type::{IntegerType, NameIndexes, ResultType, ValueType};
 
 /// The values of a call.
 #[derive(Debug)]
@@ -42,7 +42,12 @@ pub(super) fn parse(
     json: &str,
     max_bytes: usize,
 ) -> Result<Arguments, ArgumentError> {
-    let mut reader = ValueReader { left: max_bytes, is_exceeded: false, pointer: String::new() };
+    let mut reader = ValueReader {
+        left: max_bytes,
+        is_exceeded: false,
+        pointer: String::new(),
+        names: NameIndexes::default(),
+    };
     let mut deserializer = serde_json::Deserializer::from_str(json);
     let parsed = deserializer.deserialize_map(FieldsVisitor { fields: params, reader: &mut reader });
     match parsed {
@@ -64,16 +69,18 @@ fn without_position(error: &serde_json::Error) -> String {
 }
 
 /// The state while values are read.
-struct ValueReader {
+struct ValueReader<'t> {
     /// The memory that is left, in bytes.
     left: usize,
     /// True if there was too little memory.
     is_exceeded: bool,
     /// The JSON pointer to the current value. After an error, it is that of the invalid value.
     pointer: String,
+    /// The names in the types of the values.
+    names: NameIndexes<'t>,
 }
 
-impl ValueReader {
+impl ValueReader<'_> {
     fn take<E: serde::de::Error>(&mut self, bytes: usize) -> Result<(), E> {
         match self.left.checked_sub(bytes) {
             Some(left) => self.left = left,
@@ -97,12 +104,12 @@ impl ValueReader {
 }
 
 /// Reads a value of a type.
-struct ValueSeed<'a> {
-    ty: &'a ValueType,
-    reader: &'a mut ValueReader,
+struct ValueSeed<'a, 't> {
+    ty: &'t ValueType,
+    reader: &'a mut ValueReader<'t>,
 }
 
-impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
+impl<'de> DeserializeSeed<'de> for ValueSeed<'_, '_> {
     type Value = Val;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Val, D::Error> {
@@ -130,7 +137,7 @@ impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for ValueSeed<'_> {
+impl<'de, 't> Visitor<'de> for ValueSeed<'_, 't> {
     type Value = Val;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -205,7 +212,8 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
             }
             ValueType::Enum(names) => {
                 self.reader.take::<E>(text.len())?;
-                names.iter().find(|name| *name == text).cloned().map(Val::Enum)
+                let at = self.reader.names.position(names, String::as_str, text);
+                at.map(|at| Val::Enum(names[at].clone()))
             }
             ValueType::Integer(integer) if integer.is_64_bit() => {
                 text.parse().ok().and_then(|number| integer_value(*integer, number))
@@ -238,10 +246,9 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Val, A::Error> {
-        let byte = ValueType::Integer(IntegerType::U8);
         let value = match self.ty {
             ValueType::List(ty) => Val::List(elements(&mut items, self.reader, |_| Some(ty))?),
-            ValueType::Bytes => Val::List(elements(&mut items, self.reader, |_| Some(&byte))?),
+            ValueType::Bytes => Val::List(elements(&mut items, self.reader, |_| Some(&BYTE))?),
             ValueType::FixedLengthList(ty, length) => {
                 let is_part = |index| u32::try_from(index).is_ok_and(|index| index < *length);
                 let found = elements(&mut items, self.reader, |index| is_part(index).then_some(&**ty))?;
@@ -257,19 +264,12 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
                 }
                 Val::Tuple(found)
             }
-            ValueType::Entries(ty) => {
-                let pair = ValueType::Tuple(vec![ValueType::String, (**ty).clone()]);
-                Val::List(elements(&mut items, self.reader, |_| Some(&pair))?)
-            }
-            ValueType::Flags(names) => {
-                let name = ValueType::Enum(names.clone());
-                let found = elements(&mut items, self.reader, |_| Some(&name))?;
-                let names = found.into_iter().filter_map(|name| match name {
-                    Val::Enum(name) => Some(name),
-                    _ => None,
-                });
-                Val::Flags(names.collect())
-            }
+            ValueType::Entries(ty) => Val::List(all_elements(&mut items, self.reader, |reader, items| {
+                items.next_element_seed(PairSeed { ty, reader })
+            })?),
+            ValueType::Flags(names) => Val::Flags(all_elements(&mut items, self.reader, |reader, items| {
+                items.next_element_seed(NameSeed { names, reader })
+            })?),
             _ => return Err(A::Error::invalid_type(Unexpected::Seq, &self)),
         };
         Ok(value)
@@ -288,13 +288,16 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
                 Ok(Val::List(entries(&mut members, ty, reader)?.into_iter().map(read).collect()))
             }
             ValueType::Variant(cases) => {
-                let find = |tag: &str| cases.iter().find(|(name, _)| name == tag).map(|(_, ty)| ty.as_ref());
+                let find = |reader: &mut ValueReader<'t>, tag: &str| {
+                    let at = reader.names.position(cases, |(name, _)| name, tag)?;
+                    Some(cases[at].1.as_ref())
+                };
                 let (tag, payload) = case(members, reader, find)?;
                 Ok(Val::Variant(tag, payload))
             }
             ValueType::Result(result) => {
                 let ResultType { ok, err } = &**result;
-                let find = |tag: &str| match tag {
+                let find = |_: &mut ValueReader<'t>, tag: &str| match tag {
                     "ok" => Some(ok.as_ref()),
                     "err" => Some(err.as_ref()),
                     _ => None,
@@ -307,10 +310,91 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
     }
 }
 
+/// The type of the elements of `list<u8>`, and of the keys of entries.
+static BYTE: ValueType = ValueType::Integer(IntegerType::U8);
+static KEY: ValueType = ValueType::String;
+
+/// Reads a pair of a key and a value of a type.
+struct PairSeed<'a, 't> {
+    ty: &'t ValueType,
+    reader: &'a mut ValueReader<'t>,
+}
+
+impl<'de> DeserializeSeed<'de> for PairSeed<'_, '_> {
+    type Value = Val;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Val, D::Error> {
+        self.reader.take::<D::Error>(VALUE_BYTES)?;
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for PairSeed<'_, '_> {
+    type Value = Val;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array of 2 elements")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Val, A::Error> {
+        let types = [&KEY, self.ty];
+        let found = elements(&mut items, self.reader, |index| types.get(index).copied())?;
+        if found.len() < types.len() {
+            return Err(A::Error::invalid_length(found.len(), &self));
+        }
+        Ok(Val::Tuple(found))
+    }
+}
+
+/// Reads one of the names of flags.
+struct NameSeed<'a, 't> {
+    names: &'t [String],
+    reader: &'a mut ValueReader<'t>,
+}
+
+impl<'de> DeserializeSeed<'de> for NameSeed<'_, '_> {
+    type Value = String;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<String, D::Error> {
+        self.reader.take::<D::Error>(VALUE_BYTES)?;
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for NameSeed<'_, '_> {
+    type Value = String;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("one of the names in the schema")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<String, E> {
+        self.reader.take::<E>(text.len())?;
+        let at = self.reader.names.position(self.names, String::as_str, text);
+        at.map(|at| self.names[at].clone()).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
+    }
+}
+
+/// All elements of an array. `next` reads one.
+fn all_elements<'de, 't, T, A: SeqAccess<'de>>(
+    items: &mut A,
+    reader: &mut ValueReader<'t>,
+    next: impl Fn(&mut ValueReader<'t>, &mut A) -> Result<Option<T>, A::Error>,
+) -> Result<Vec<T>, A::Error> {
+    let mut found = Vec::new();
+    loop {
+        let step = found.len().to_string();
+        match reader.part(&step, |reader| next(reader, items))? {
+            Some(element) => found.push(element),
+            None => return Ok(found),
+        }
+    }
+}
+
 /// The elements of an array. `ty` returns the type of the element with this index, or `None` if there are too many.
 fn elements<'de, 't, A: SeqAccess<'de>>(
     items: &mut A,
-    reader: &mut ValueReader,
+    reader: &mut ValueReader<'t>,
     ty: impl Fn(usize) -> Option<&'t ValueType>,
 ) -> Result<Vec<Val>, A::Error> {
     let mut found = Vec::new();
@@ -327,10 +411,10 @@ fn elements<'de, 't, A: SeqAccess<'de>>(
 }
 
 /// The members of an object with any keys.
-fn entries<'de, A: MapAccess<'de>>(
+fn entries<'de, 't, A: MapAccess<'de>>(
     members: &mut A,
-    ty: &ValueType,
-    reader: &mut ValueReader,
+    ty: &'t ValueType,
+    reader: &mut ValueReader<'t>,
 ) -> Result<Vec<(String, Val)>, A::Error> {
     let mut found = Vec::new();
     while let Some(key) = members.next_key::<String>()? {
@@ -346,19 +430,19 @@ fn entries<'de, A: MapAccess<'de>>(
 /// The tag and the payload of an object with `tag` and `val`, in any order. `find` returns the type of a case's payload.
 fn case<'de, 't, A: MapAccess<'de>>(
     mut members: A,
-    reader: &mut ValueReader,
-    find: impl Fn(&str) -> Option<Option<&'t ValueType>>,
+    reader: &mut ValueReader<'t>,
+    find: impl Fn(&mut ValueReader<'t>, &str) -> Option<Option<&'t ValueType>>,
 ) -> Result<(String, Option<Box<Val>>), A::Error> {
     let mut tag: Option<(String, Option<&ValueType>)> = None;
     let mut payload = None;
-    // Its type isn't known before the tag.
-    let mut raw: Option<Box<RawValue>> = None;
+    // Its type isn't known before the tag. It isn't copied, because it can contain others.
+    let mut raw: Option<&'de RawValue> = None;
     while let Some(key) = members.next_key::<String>()? {
         match (&*key, &tag) {
             ("tag", None) => {
                 let name: String = members.next_value()?;
                 reader.take::<A::Error>(name.len())?;
-                let Some(ty) = find(&name) else {
+                let Some(ty) = find(reader, &name) else {
                     return Err(A::Error::custom(format!("unknown tag `{name}`")));
                 };
                 tag = Some((name, ty));
@@ -375,8 +459,8 @@ fn case<'de, 't, A: MapAccess<'de>>(
         }
     }
     let Some((name, ty)) = tag else { return Err(A::Error::custom("`tag` is missing")) };
-    if let (Some(ty), Some(raw)) = (ty, &raw) {
-        let read = |reader: &mut ValueReader| {
+    if let (Some(ty), Some(raw)) = (ty, raw) {
+        let read = |reader: &mut ValueReader<'t>| {
             ValueSeed { ty, reader }.deserialize(&mut serde_json::Deserializer::from_str(raw.get()))
         };
         payload = Some(reader.part("val", read).map_err(|error| A::Error::custom(without_position(&error)))?);
@@ -391,12 +475,12 @@ fn case<'de, 't, A: MapAccess<'de>>(
 }
 
 /// Reads the fields of an object, and returns them in the order of the type. A missing option is `none`.
-struct FieldsVisitor<'a> {
-    fields: &'a [(String, ValueType)],
-    reader: &'a mut ValueReader,
+struct FieldsVisitor<'a, 't> {
+    fields: &'t [(String, ValueType)],
+    reader: &'a mut ValueReader<'t>,
 }
 
-impl<'de> Visitor<'de> for FieldsVisitor<'_> {
+impl<'de, 't> Visitor<'de> for FieldsVisitor<'_, 't> {
     type Value = Vec<(String, Val)>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -411,14 +495,14 @@ impl<'de> Visitor<'de> for FieldsVisitor<'_> {
         while let Some(key) = members.next_key::<String>()? {
             // Most clients keep the order of the schema.
             let is_expected = fields.get(expected).is_some_and(|(name, _)| *name == key);
-            let index =
-                if is_expected { Some(expected) } else { fields.iter().position(|(name, _)| *name == key) };
+            let find = |(name, _): &'t (String, ValueType)| name.as_str();
+            let index = if is_expected { Some(expected) } else { reader.names.position(fields, find, &key) };
             let Some(index) = index else {
                 return Err(A::Error::custom(format!("unknown member `{key}`")));
             };
             expected = index + 1;
             let ty = &fields[index].1;
-            let read = |reader: &mut ValueReader| members.next_value_seed(ValueSeed { ty, reader });
+            let read = |reader: &mut ValueReader<'t>| members.next_value_seed(ValueSeed { ty, reader });
             found[index] = Some(reader.part(&pointer_step(&key), read)?);
         }
         let complete = |((name, ty), value): (&(String, ValueType), Option<Val>)| -> Result<_, A::Error> {

@@ -8,7 +8,7 @@ use moongate_model::json::push_string;
 use wasmtime::component::Val;
 
 use super::json_schema::structured_type;
-use super::value_type::{ResultType, ValueType};
+use super::value_type::{NameIndexes, ResultType, ValueType};
 use super::{NO_VALUE, ValuesTooLarge};
 use crate::bindings::{tools, types};
 
@@ -72,7 +72,7 @@ pub(super) fn call_result(
 
 /// The JSON text of a value.
 pub(super) fn json_text(ty: &ValueType, value: &Val, max_bytes: usize) -> wasmtime::Result<String> {
-    let mut out = JsonText { text: String::new(), max_bytes };
+    let mut out = JsonText { text: String::new(), max_bytes, names: NameIndexes::default() };
     match out.write(ty, value) {
         Ok(()) => Ok(out.text),
         Err(WriteError::TooLong) => Err(ValuesTooLarge.into()),
@@ -94,12 +94,14 @@ fn entry(value: &Val) -> Result<(&str, &Val), WriteError> {
 }
 
 /// JSON text up to a length.
-struct JsonText {
+struct JsonText<'t> {
     text: String,
     max_bytes: usize,
+    /// The names in the types of the values.
+    names: NameIndexes<'t>,
 }
 
-impl JsonText {
+impl<'t> JsonText<'t> {
     fn push(&mut self, piece: &str) -> Result<(), WriteError> {
         self.text.push_str(piece);
         self.check()
@@ -114,7 +116,7 @@ impl JsonText {
         self.check()
     }
 
-    fn write(&mut self, ty: &ValueType, value: &Val) -> Result<(), WriteError> {
+    fn write(&mut self, ty: &'t ValueType, value: &Val) -> Result<(), WriteError> {
         match (ty, value) {
             (ValueType::Bool, Val::Bool(value)) => self.push(if *value { "true" } else { "false" }),
             (ValueType::Integer(_), value) => self.integer(value),
@@ -145,8 +147,8 @@ impl JsonText {
                 self.array(types.iter().zip(values))
             }
             (ValueType::Variant(cases), Val::Variant(tag, payload)) => {
-                let (_, ty) = cases.iter().find(|(name, _)| name == tag).ok_or(WriteError::WrongType)?;
-                self.case(tag, ty.as_ref(), payload.as_deref())
+                let at = self.names.position(cases, |(name, _)| name, tag).ok_or(WriteError::WrongType)?;
+                self.case(tag, cases[at].1.as_ref(), payload.as_deref())
             }
             (ValueType::Result(result), Val::Result(value)) => match value {
                 Ok(payload) => self.case("ok", result.ok.as_ref(), payload.as_deref()),
@@ -202,7 +204,7 @@ impl JsonText {
 
     fn array<'a>(
         &mut self,
-        values: impl Iterator<Item = (&'a ValueType, &'a Val)>,
+        values: impl Iterator<Item = (&'t ValueType, &'a Val)>,
     ) -> Result<(), WriteError> {
         self.push("[")?;
         for (index, (ty, value)) in values.enumerate() {
@@ -213,7 +215,7 @@ impl JsonText {
     }
 
     /// An object, or an array of pairs if a key occurs twice.
-    fn entries(&mut self, ty: &ValueType, values: &[Val]) -> Result<(), WriteError> {
+    fn entries(&mut self, ty: &'t ValueType, values: &[Val]) -> Result<(), WriteError> {
         let pairs: Vec<(&str, &Val)> = values.iter().map(entry).collect::<Result<_, _>>()?;
         let mut seen = HashSet::with_capacity(pairs.len());
         let is_map = pairs.iter().all(|(key, _)| seen.insert(*key));
@@ -235,7 +237,7 @@ impl JsonText {
     }
 
     /// An object. The last value of a key counts.
-    fn map(&mut self, ty: &ValueType, values: &[(Val, Val)]) -> Result<(), WriteError> {
+    fn map(&mut self, ty: &'t ValueType, values: &[(Val, Val)]) -> Result<(), WriteError> {
         let mut last = BTreeMap::new();
         for (key, value) in values {
             let Val::String(key) = key else { return Err(WriteError::WrongType) };
@@ -249,7 +251,12 @@ impl JsonText {
         self.push("}")
     }
 
-    fn case(&mut self, tag: &str, ty: Option<&ValueType>, payload: Option<&Val>) -> Result<(), WriteError> {
+    fn case(
+        &mut self,
+        tag: &str,
+        ty: Option<&'t ValueType>,
+        payload: Option<&Val>,
+    ) -> Result<(), WriteError> {
         self.push("{\"tag\":")?;
         self.string(tag)?;
         match (ty, payload) {

@@ -2,10 +2,12 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytesize::ByteSize;
 use moongate_model::call::{CallContext, CallError, Content, Outcome, PluginError, ToolResult};
 use moongate_model::caller::Caller;
+use moongate_model::cpu_time::thread_cpu_time;
 use moongate_model::names::ToolName;
 use moongate_model::plugin::Plugin as _;
 use serde_json::{Value, json};
@@ -481,4 +483,48 @@ async fn wrong_arguments_and_large_values_end_only_the_call() {
     let error = call(&plugin, "many", r#"{"count":10000}"#).await.unwrap_err();
     assert!(matches!(error, CallError::TooLarge(65_536)), "{error:?}");
     assert_eq!(host.gauges(), idle_gauges());
+}
+
+/// Each value would be compared with every name, and a call can't be interrupted while its arguments are read.
+#[test]
+fn long_lists_of_names_are_searched_once_per_call() {
+    const NAMES: usize = 10_000;
+    let names: Vec<String> = (0..NAMES).map(|number| format!("name-{number}")).collect();
+    let cases = names.iter().map(|name| (name.clone(), None)).collect();
+    let fields = names.iter().map(|name| (name.clone(), ValueType::Option(boxed(ValueType::Bool)))).collect();
+    let last = names.last().unwrap();
+    let (name, case) = (format!("\"{last}\""), format!("{{\"tag\":\"{last}\"}}"));
+    let backwards: Vec<_> = names.iter().rev().map(|name| format!("\"{name}\":true")).collect();
+    let record = format!("{{{}}}", backwards.join(","));
+    for (ty, value, times) in [
+        (ValueType::Enum(names.clone()), name, 100_000),
+        (ValueType::Variant(cases), case, 100_000),
+        (ValueType::Record(fields), record, 10),
+    ] {
+        let ty = list_of(ty);
+        let json = format!("[{}]", vec![value; times].join(","));
+        let params = [("it".to_owned(), ty.clone())];
+        let started = thread_cpu_time();
+        let parsed = arguments::parse(&params, &format!(r#"{{"it":{json}}}"#), usize::MAX).unwrap();
+        json_text(&ty, &parsed.values[0], usize::MAX).unwrap();
+        // A billion comparisons would take many times as long, even without optimisation.
+        let used = thread_cpu_time() - started;
+        assert!(used < Duration::from_secs(10), "{used:?}");
+    }
+}
+
+/// A value before its tag was copied once for each of the values that contain it.
+#[test]
+fn values_before_their_tags_are_passed() {
+    let ty = |inner| ValueType::Variant(vec![("more".to_owned(), Some(inner)), ("end".to_owned(), None)]);
+    let deep = (0..10).fold(ValueType::String, |inner, _| ty(inner));
+    let json =
+        (0..10).fold("\"a\\u0041\"".to_owned(), |inner, _| format!("{{\"val\":{inner},\"tag\":\"more\"}}"));
+    let written =
+        (0..10).fold("\"aA\"".to_owned(), |inner, _| format!("{{\"tag\":\"more\",\"val\":{inner}}}"));
+    assert_eq!(passed(&deep, &json), Ok(written));
+    let wrong = r#"{"val":{"val":7,"tag":"more"},"tag":"more"}"#;
+    assert!(
+        matches!(passed(&ty(ty(ValueType::String)), wrong), Err(ArgumentError::Invalid { pointer, .. }) if pointer == "/it/val/val")
+    );
 }

@@ -1,5 +1,6 @@
 //! The types of parameters and results, as far as they have a form in JSON.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use wasmtime::component::types::Type;
@@ -12,6 +13,9 @@ const MAX_TYPE_DEPTH: usize = 32;
 const MAX_TYPE_BYTES: usize = 4 << 20;
 /// The memory of a type without its names and parts, in bytes.
 const TYPE_BYTES: usize = 64;
+
+/// The number of names that are searched one by one.
+const MAX_SEARCHED_NAMES: usize = 32;
 
 /// A type of values that have a form in JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,6 +82,30 @@ impl IntegerType {
     /// True if many JSON readers can't represent all of its values. These values can be decimal strings.
     pub(crate) fn is_64_bit(self) -> bool {
         matches!(self, Self::S64 | Self::U64)
+    }
+}
+
+/// Finds names in lists of names that are part of types. A list can be long and needed for many values, so it is searched
+/// only once.
+#[derive(Debug, Default)]
+pub(super) struct NameIndexes<'t>(HashMap<usize, HashMap<&'t str, usize>>);
+
+impl<'t> NameIndexes<'t> {
+    /// The position of a name in a list, of which each item has one.
+    pub(super) fn position<T>(
+        &mut self,
+        items: &'t [T],
+        name_of: impl Fn(&'t T) -> &'t str,
+        name: &str,
+    ) -> Option<usize> {
+        if items.len() <= MAX_SEARCHED_NAMES {
+            return items.iter().position(|item| name_of(item) == name);
+        }
+        // Types that exist at the same time have different addresses.
+        let index = self.0.entry(items.as_ptr().addr()).or_insert_with(|| {
+            items.iter().enumerate().map(|(position, item)| (name_of(item), position)).collect()
+        });
+        index.get(name).copied()
     }
 }
 

@@ -4,9 +4,11 @@
 //! It has no script. Everything from plugins is escaped, links of results are shown as text, and images are only those of
 //! types that can't contain scripts.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use maud::{DOCTYPE, Markup, html};
+use moongate_model::json;
 use moongate_model::text::{escape_hidden_in_block, first_sentence, truncated};
 use moongate_protocol::catalog::{Catalog, ToolEntry};
 use serde_json::Value;
@@ -28,6 +30,9 @@ const MAX_LISTED_TOOLS: usize = 1000;
 
 /// The longest shown text of a result, in bytes.
 const MAX_SHOWN_BYTES: usize = 256 * 1024;
+
+/// The maximum length of the shown content of a result, in bytes.
+const MAX_CONTENT_BYTES: usize = 4 * 1024 * 1024;
 
 /// The types of images that are shown. SVG images can contain scripts.
 const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
@@ -249,20 +254,34 @@ fn outcome_section(tool: &str, outcome: &TrialOutcome) -> Markup {
             h2 #result-title { "Result " (badge(Tone::Bad, "failed")) }
             p.block { (block(message)) }
         },
-        TrialOutcome::Result { result, took } => result_section(result, *took),
+        TrialOutcome::Result { response, took } => result_section(response, *took),
         TrialOutcome::Questions(open) => questions_form(tool, open),
     }
 }
 
-fn result_section(result: &Value, took: Duration) -> Markup {
-    let is_error = result["isError"] == true;
+/// The result in a response. Its text isn't parsed as a whole, because it can be large.
+fn result_section(response: &[u8], took: Duration) -> Markup {
+    let result = std::str::from_utf8(response).ok().and_then(|text| json::member(text, "result"));
+    let parts = ["isError", "content", "structuredContent"];
+    let [is_error, content, structured] = json::members(result.unwrap_or_default(), parts);
+    let is_error = is_error == Some("true");
     let (tone, word) = if is_error { (Tone::Bad, "tool error") } else { (Tone::Good, "ok") };
-    let blocks = result["content"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let structured = result.get("structuredContent").filter(|content| !content.is_null());
+    let mut left = MAX_CONTENT_BYTES;
+    let mut blocks = Vec::new();
+    let is_complete = json::visit_elements(content.unwrap_or_default(), |block| {
+        let block = content_block(block);
+        left = left.checked_sub(block.0.len()).ok_or(())?;
+        blocks.push(block);
+        Ok::<_, ()>(())
+    });
+    let structured = structured.filter(|content| *content != "null");
     html! {
         h2 #result-title { "Result " (badge(tone, word)) " " span.more { (short_duration(took)) } }
-        @if blocks.is_empty() && structured.is_none() { p.nothing { "The result is empty." } }
-        @for content in blocks { div.content { (content_block(content)) } }
+        @if blocks.is_empty() && structured.is_none() && is_complete.is_ok() {
+            p.nothing { "The result is empty." }
+        }
+        @for content in blocks { div.content { (content) } }
+        @if is_complete.is_err() { p.note { "The rest of the content is too large for this page." } }
         @if let Some(structured) = structured {
             h3 { "Structured content" }
             (preformatted_json(structured))
@@ -270,30 +289,35 @@ fn result_section(result: &Value, took: Duration) -> Markup {
     }
 }
 
+/// The string with this member's name. Empty if there is none.
+fn text_member<'a>(object: &'a str, key: &str) -> Cow<'a, str> {
+    json::member(object, key).and_then(json::string_value).unwrap_or_default()
+}
+
 /// A content block (2026-07-28, server/tools, Tool result).
-fn content_block(content: &Value) -> Markup {
-    let member = |key: &str| content[key].as_str().unwrap_or_default();
-    match member("type") {
-        "text" => preformatted(member("text")),
-        "image" => image(member("mimeType"), member("data")),
-        "audio" => html! { p { "Audio, " (binary(member("mimeType"), member("data"))) } },
+fn content_block(content: &str) -> Markup {
+    let member = |key: &str| text_member(content, key);
+    match &*member("type") {
+        "text" => preformatted(&member("text")),
+        "image" => image(&member("mimeType"), &member("data")),
+        "audio" => html! { p { "Audio, " (binary(&member("mimeType"), &member("data"))) } },
         "resource_link" => html! {
-            p { "Link to a resource: " code { (shown(member("uri"))) } " " span.name { (shown(member("name"))) } }
-            @if !member("description").is_empty() { p.note { (shown(member("description"))) } }
+            p { "Link to a resource: " code { (shown(&member("uri"))) } " " span.name { (shown(&member("name"))) } }
+            @if !member("description").is_empty() { p.note { (shown(&member("description"))) } }
         },
-        "resource" => resource(&content["resource"]),
+        "resource" => resource(json::member(content, "resource").unwrap_or_default()),
         _ => preformatted_json(content),
     }
 }
 
-fn resource(resource: &Value) -> Markup {
-    let member = |key: &str| resource[key].as_str();
+fn resource(resource: &str) -> Markup {
+    let member = |key: &str| json::member(resource, key).and_then(json::string_value);
     let media_type = member("mimeType").unwrap_or_default();
     html! {
-        p { "Resource " code { (shown(member("uri").unwrap_or_default())) } }
+        p { "Resource " code { (shown(&member("uri").unwrap_or_default())) } }
         @match (member("text"), member("blob")) {
-            (Some(text), _) => (preformatted(text)),
-            (None, Some(data)) => (image(media_type, data)),
+            (Some(text), _) => (preformatted(&text)),
+            (None, Some(data)) => (image(&media_type, &data)),
             (None, None) => {}
         }
     }
@@ -362,13 +386,17 @@ fn preformatted(text: &str) -> Markup {
     html! { pre { "\n" (block(text)) } }
 }
 
-/// JSON in a box.
-fn preformatted_json(value: &Value) -> Markup {
-    let (text, is_complete) = indented(value, MAX_SHOWN_BYTES);
+/// JSON in a box, indented unless it is long.
+fn preformatted_json(json: &str) -> Markup {
+    let value = Some(json).filter(|json| json.len() <= MAX_SHOWN_BYTES);
+    let value = value.and_then(|json| serde_json::from_str::<Value>(json).ok());
+    let Some(value) = value else { return preformatted(json) };
+    let (text, is_complete) = indented(&value, MAX_SHOWN_BYTES);
     html! { pre { "\n" (block(&text)) @if !is_complete { "…" } } }
 }
 
 /// Text of several lines, with hidden characters visible.
 fn block(text: &str) -> String {
+    let text = &text[..text.floor_char_boundary(MAX_SHOWN_BYTES + 1)];
     truncated(escape_hidden_in_block(text).into_owned(), MAX_SHOWN_BYTES)
 }

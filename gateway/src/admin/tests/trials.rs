@@ -30,13 +30,18 @@ pub(super) fn catalog() -> Arc<Catalog> {
 }
 
 /// The response to a call: a question for `ask`, otherwise hostile content and the request.
-pub(super) async fn answer(address: IpAddr, request: Vec<u8>) -> Option<Vec<u8>> {
+pub(super) async fn answer(address: IpAddr, request: Vec<u8>) -> Option<CountedMessage> {
     let request: Value = serde_json::from_slice(&request).unwrap();
     assert_eq!((&request["method"], address.is_loopback()), (&json!("tools/call"), true));
     let params = &request["params"];
     if params["arguments"]["endless"] == true {
         ENDLESS.fetch_add(1, Ordering::Relaxed);
         std::future::pending::<()>().await;
+    }
+    if params["arguments"]["large"] == true {
+        let blocks = vec![json!({ "type": "text", "text": "\"".repeat(300 << 10) }); 20];
+        let result = json!({ "content": blocks, "structuredContent": vec![0; 200_000] });
+        return Some(json!({ "jsonrpc": "2.0", "id": 1, "result": result }).to_string().into_bytes().into());
     }
     let asks = params["arguments"]["ask"] == true && params.get("requestState").is_none();
     let result = if asks {
@@ -63,7 +68,7 @@ pub(super) async fn answer(address: IpAddr, request: Vec<u8>) -> Option<Vec<u8>>
             "isError": false,
         })
     };
-    Some(json!({ "jsonrpc": "2.0", "id": 1, "result": result }).to_string().into_bytes())
+    Some(json!({ "jsonrpc": "2.0", "id": 1, "result": result }).to_string().into_bytes().into())
 }
 
 #[tokio::test]
@@ -119,6 +124,16 @@ async fn questions_are_answered_in_the_page() {
         let shown = format!("{:#}", json!({ "received": { "ask": true }, "answers": expected }));
         assert!(page.contains(&shown), "{shown}: {page}");
     }
+}
+
+#[tokio::test]
+async fn large_results_are_shown_in_part() {
+    let listener = start().await;
+    let _asked = listener.open(status());
+    let page = listener.send("POST", "/try", FORM, "tool=evil_run&json=%7B%22large%22%3Atrue%7D").await.body;
+    assert!(page.contains("The rest of the content is too large for this page."), "{}", page.len());
+    assert!(page.contains("&quot;…</pre>") && page.contains("0,0,…</pre>"), "{}", page.len());
+    assert!(page.len() < 5 << 20, "{}", page.len());
 }
 
 #[tokio::test]

@@ -115,7 +115,7 @@ fn is_json(value: &str) -> bool {
 
 /// A body with a message.
 #[derive(Debug)]
-pub(super) enum MessageBody {
+pub(crate) enum MessageBody {
     /// The body.
     Complete(Bytes),
     /// A body over the limit, which was discarded except for its outline.
@@ -128,7 +128,7 @@ pub(super) enum MessageBody {
 ///
 /// # Errors
 /// The body takes too long, or is incomplete, or there is no memory for it.
-pub(super) async fn read_message(
+pub(crate) async fn read_message(
     headers: &HeaderMap,
     body: Body,
     most: usize,

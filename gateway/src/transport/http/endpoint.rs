@@ -106,7 +106,7 @@ impl Endpoint {
         &self,
         head: &request::Parts,
         answer: impl Future<Output = Result<Response, Rejection>>,
-    ) -> Response {
+    ) -> AnsweredRequest {
         let answered = match self.origins.check(head) {
             Ok(()) => answer.await,
             Err(rejection) => {
@@ -116,14 +116,9 @@ impl Endpoint {
                 Err(rejection)
             }
         };
-        let mut response = match answered {
-            Ok(response) => response,
-            Err(rejection) => {
-                let response = self.refuse(head, rejection); // counts it, even if the client disconnects now
-                self.make_way(head).await;
-                response
-            }
-        };
+        let is_refused = answered.is_err();
+        // Counts a refusal, even if the client disconnects now.
+        let mut response = answered.unwrap_or_else(|rejection| self.refuse(head, rejection));
         self.origins.add_cors_headers(&head.headers, &mut response);
         let headers_out = response.headers_mut();
         headers_out.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -133,14 +128,7 @@ impl Endpoint {
             // Requests and responses usually end within a second. Clients that repeat requests wait longer each time.
             response.headers_mut().entry(RETRY_AFTER).or_insert(HeaderValue::from_static("1"));
         }
-        response
-    }
-
-    /// Continues on the background pool: peers without a known caller, whose requests count for no caller, mustn't
-    /// delay callers. The connection returns with its next authenticated request.
-    async fn make_way(&self, head: &request::Parts) {
-        let peer = Caller::from_address(self.address(head));
-        move_to_background(WorkOwner { plugin: None, caller: Some(&peer) }).await;
+        AnsweredRequest { response, makes_way: is_refused.then(|| self.address(head)) }
     }
 
     /// The trace of the request's messages.
@@ -201,7 +189,7 @@ impl Endpoint {
         };
         if delayed.is_some() && self.authenticator.is_unknown(&head.headers) {
             // Verifying a signature takes up to a millisecond.
-            self.make_way(head).await;
+            make_way(self.address(head)).await;
         }
         // The issuer may be asked about an opaque token, even if the client doesn't wait. A JWT waits only for keys.
         let abandoned = AbandonedCheck::new(|| {
@@ -311,7 +299,7 @@ impl Endpoint {
     /// Answers a request whose host and origin were checked.
     async fn answer(self: &Arc<Self>, head: &request::Parts, body: Body) -> Result<Response, Rejection> {
         if head.method == Method::OPTIONS {
-            self.make_way(head).await;
+            make_way(self.address(head)).await;
             return Ok(origin::preflight_response(head, ALLOWED_METHODS));
         }
         let authenticated = self.caller(head).await?;
@@ -388,6 +376,32 @@ impl Endpoint {
     }
 }
 
+/// The response to a request.
+pub(super) struct AnsweredRequest {
+    response: Response,
+    /// The client's address if the request was refused.
+    makes_way: Option<IpAddr>,
+}
+
+impl AnsweredRequest {
+    /// The response, after those of requests that weren't refused. The head isn't kept until then: many streams of
+    /// HTTP/2 can wait, and their heads count for no caller.
+    pub(super) async fn make_way(self, head: request::Parts) -> Response {
+        drop(head);
+        if let Some(address) = self.makes_way {
+            make_way(address).await;
+        }
+        self.response
+    }
+}
+
+/// Continues on the background pool: peers without a known caller, whose requests count for no caller, mustn't delay
+/// callers. The connection returns with its next authenticated request.
+async fn make_way(address: IpAddr) {
+    let peer = Caller::from_address(address);
+    move_to_background(WorkOwner { plugin: None, caller: Some(&peer) }).await;
+}
+
 /// Reports whether a client only looks for OAuth metadata, as many do before they send anything else.
 fn is_metadata_probe(head: &request::Parts, rejection: Rejection) -> bool {
     rejection == Rejection::Path && head.uri.path().starts_with("/.well-known/")
@@ -398,13 +412,14 @@ pub(super) async fn mcp(State(endpoint): State<Arc<Endpoint>>, request: Request)
     let (head, body) = request.into_parts();
     // On the heap: each function that takes a future copies it, and this one has kilobytes.
     let answer = Box::pin(endpoint.answer(&head, body));
-    endpoint.with_origin_check(&head, answer).await
+    endpoint.with_origin_check(&head, answer).await.make_way(head).await
 }
 
 /// A health probe.
 pub(super) async fn health(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
     let (head, _) = request.into_parts();
-    endpoint.with_origin_check(&head, async { endpoint.health.answer(&head) }).await
+    let answer = async { endpoint.health.answer(&head) };
+    endpoint.with_origin_check(&head, answer).await.make_way(head).await
 }
 
 /// A request to any other path, such as those at which clients look for OAuth metadata. A browser asks before it sends
@@ -412,14 +427,14 @@ pub(super) async fn health(State(endpoint): State<Arc<Endpoint>>, request: Reque
 pub(super) async fn not_found(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
     let (head, _) = request.into_parts();
     let answer = async {
-        endpoint.make_way(&head).await;
+        make_way(endpoint.address(&head)).await;
         match endpoint.authenticator.metadata(&head) {
             Some(metadata) => metadata,
             None if origin::is_preflight(&head) => Ok(origin::preflight_response(&head, ALLOWED_METHODS)),
             None => Err(Rejection::Path),
         }
     };
-    endpoint.with_origin_check(&head, answer).await
+    endpoint.with_origin_check(&head, answer).await.make_way(head).await
 }
 
 /// The headers of a request, for the server.

@@ -32,13 +32,15 @@ const SESSION_PARAMETER: &str = "sessionId=";
 /// Handles a request to the stream's path.
 pub(super) async fn stream(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
     let (head, _) = request.into_parts();
-    endpoint.with_origin_check(&head, endpoint.connect_legacy_sse(&head)).await
+    let answer = endpoint.connect_legacy_sse(&head);
+    endpoint.with_origin_check(&head, answer).await.make_way(head).await
 }
 
 /// Handles a request to the messages' path.
 pub(super) async fn messages(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
     let (head, body) = request.into_parts();
-    endpoint.with_origin_check(&head, endpoint.post_legacy_message(&head, body)).await
+    let answer = endpoint.post_legacy_message(&head, body);
+    endpoint.with_origin_check(&head, answer).await.make_way(head).await
 }
 
 impl Endpoint {
@@ -74,7 +76,7 @@ impl Endpoint {
         if head.method == Method::OPTIONS {
             return Ok(origin::preflight_response(head, MESSAGES_METHODS));
         }
-        let RequestCaller { caller, validity, in_progress: _in_progress } = self.caller(head).await?;
+        let RequestCaller { caller, validity, in_progress } = self.caller(head).await?;
         let principal = caller.principal();
         if head.method != Method::POST {
             return Err(Rejection::Method(MESSAGES_METHODS));
@@ -101,11 +103,11 @@ impl Endpoint {
                 let (server, id) = (Arc::clone(&self.server), id.to_owned());
                 let owner = caller.clone();
                 background::spawn(&owner, async move {
-                    server.post_legacy_message(&caller, &id, &body, memory).await
+                    server.post_legacy_message(&caller, &id, &body, memory, in_progress).await
                 })
                 .await
             } else {
-                self.server.post_legacy_message(&caller, id, &body, memory).await
+                self.server.post_legacy_message(&caller, id, &body, memory, in_progress).await
             }
         });
         Ok(self.respond(reply.await?, ResponseFormat::Json, &tap))

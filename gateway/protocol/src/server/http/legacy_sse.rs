@@ -7,8 +7,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use futures_util::StreamExt as _;
 use futures_util::stream;
+use futures_util::{FutureExt as _, StreamExt as _};
+use moongate_system::background::MovableFuture;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
@@ -199,13 +200,15 @@ impl Server {
         Some(client)
     }
 
-    /// Handles a message that a client posted. The answer is sent on its stream. `memory` is that of the body.
+    /// Handles a message that a client posted. The answer is sent on its stream. `memory` is that of the body, and
+    /// `in_progress` is kept until the answer was sent.
     pub async fn post_legacy_message(
         self: &Arc<Self>,
         caller: &Caller,
         id: &str,
         body: &[u8],
         mut memory: RequestBodyMemory,
+        in_progress: impl Send + 'static,
     ) -> HttpReply {
         let Some(client) = self.legacy_client(caller, id) else {
             return HttpReply::stray(&session_not_found());
@@ -248,7 +251,8 @@ impl Server {
             answers: Arc::clone(&self.unread_responses),
             caller: client.caller.clone(),
         };
-        tokio::spawn(deliver(reply, out, permit));
+        let delivered = deliver(reply, out, permit).map(|()| drop(in_progress));
+        tokio::spawn(MovableFuture::inherit(&client.caller, delivered));
         HttpReply::accepted()
     }
 }

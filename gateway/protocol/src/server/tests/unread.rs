@@ -85,7 +85,7 @@ async fn legacy_sse_counts_answers_until_they_are_read() {
     let LegacySseConnection { id, mut events } = server.connect_legacy_sse(&Caller::LOOPBACK).unwrap();
     let post = async |message: &[u8]| {
         let memory = server.body_memory(&Caller::LOOPBACK);
-        server.post_legacy_message(&Caller::LOOPBACK, &id, message, memory).await.status
+        server.post_legacy_message(&Caller::LOOPBACK, &id, message, memory, ()).await.status
     };
     assert_eq!(post(&greeting()).await, 202);
     events.next().await.unwrap();
