@@ -66,11 +66,17 @@ fn ask_form(question: &Question) -> Result<Vec<String>> {
         let action = if prompt::confirm("accept?")? { "accept" } else { "decline" };
         return Ok(vec![format!("{key}={action}")]);
     }
+    print::stderr_lines("  (Ctrl-D cancels)\n");
     let mut values = Vec::new();
     for field in &fields {
         print::stderr_lines(&format!("  {}\n", field.line()));
         let Some(text) = prompt::ask_line(&format!("  {}:", print::inline(field.name)))? else {
             return Ok(vec![format!("{key}=cancel")]);
+        };
+        let text = match text.to_ascii_lowercase().as_str() {
+            "y" | "yes" if field.schema["type"] == "boolean" => "true".to_owned(),
+            "n" | "no" if field.schema["type"] == "boolean" => "false".to_owned(),
+            _ => text,
         };
         let can_be_omitted = !field.required || field.schema.get("default").is_some();
         if !(text.is_empty() && can_be_omitted) {
