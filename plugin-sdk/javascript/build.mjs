@@ -7,12 +7,15 @@
 
 import { existsSync, rmSync } from "node:fs";
 import { cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { createRequire } from "node:module";
+import { builtinModules, createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 import { Plugin } from "./src/index.js";
+
+/** A plugin that can't be loaded. */
+class LoadError extends Error {}
 
 const here = dirname(fileURLToPath(import.meta.url));
 const own = createRequire(import.meta.url);
@@ -31,6 +34,15 @@ const resolver = {
     setup({ onResolve }) {
         onResolve({ filter: /^(wasi|moongate):/ }, ({ path }) => ({ path: hidden(path), external: true, sideEffects: false }));
         onResolve({ filter: /^moongate$/ }, () => ({ path: join(here, "src/index.js"), sideEffects: false }));
+        // esbuild advises to build for Node.
+        onResolve({ filter: /./ }, ({ path, importer }) => {
+            const name = path.replace(/^node:/, "");
+            const isNodes = builtinModules.includes(name) && (path !== name || !existsSync(join("node_modules", name)));
+            if (!isNodes || /\bnode_modules\b/.test(importer)) return undefined;
+            const instead = { fs: "`files` of `moongate`", "fs/promises": "`files` of `moongate`", http: "`fetch`", https: "`fetch`" }[name];
+            const text = `\`${path}\` is a module of Node, which plugins don't have${instead ? `; use ${instead}` : ""}`;
+            return { errors: [{ text }] };
+        });
     },
 };
 const common = {
@@ -73,8 +85,9 @@ try {
     await writeFile(`${output}.new`, revealed(component));
     await rename(`${output}.new`, output);
 } catch (error) {
-    if (!error.errors) throw error;
-    process.exitCode = 1; // esbuild has printed its messages
+    process.exitCode = 1;
+    if (error instanceof LoadError) console.error(`error: ${error.message}`);
+    else if (!error.errors) throw error; // esbuild has printed its messages
 } finally {
     await rm(directory, { recursive: true });
 }
@@ -82,7 +95,7 @@ try {
 /** Loads the plugin in Node, to find out what it offers. */
 async function load() {
     const built = await esbuild.build({
-        ...common, platform: "node", entryPoints: [source],
+        ...common, platform: "node", entryPoints: [source], sourcemap: "inline", outfile: join(directory, "plugin.mjs"),
         // Packages in CommonJS require Node's modules.
         banner: { js: 'import { createRequire as moongateRequire } from "node:module"; globalThis.require = moongateRequire(import.meta.url);' },
         plugins: [
@@ -95,9 +108,22 @@ async function load() {
     });
     const file = join(directory, "plugin.mjs");
     await writeFile(file, built.outputFiles[0].contents);
-    const { default: plugin } = await import(pathToFileURL(file).href);
-    if (!(plugin instanceof Plugin)) stop(`the default export of \`${source}\` must be a \`Plugin\``, 65);
+    process.setSourceMapsEnabled(true);
+    globalThis.fetch = () => {
+        throw new Error("modules are loaded when the component is built; send requests in calls");
+    };
+    const { default: plugin } = await import(pathToFileURL(file).href).catch((error) => {
+        throw new LoadError(`can't load \`${source}\`: ${error}\n${ownFrames(error)}`.trimEnd());
+    });
+    if (!(plugin instanceof Plugin)) throw new LoadError(`the default export of \`${source}\` must be a \`Plugin\``);
     return plugin;
+}
+
+/** The lines of a stack that are in the project, outside of its packages. */
+function ownFrames({ stack = "" }) {
+    const root = `${process.cwd()}/`;
+    const frames = stack.split("\n").filter((line) => /^ +at /.test(line) && line.includes(root));
+    return frames.filter((line) => !/node_modules/.test(line) && !line.includes(here)).map((line) => line.replace(root, "")).join("\n");
 }
 
 /** All code of the component, and the interfaces that it imports. */
@@ -123,19 +149,27 @@ async function bundle() {
     return { code: `${js.text}\nglobalThis.moongateSourceLines = ${lines};\n`, asks, imports: imports.filter(({ external }) => external).map(({ path }) => path) };
 }
 
-/** The lines of the plugin's own files, by line of the bundle: for stack traces. */
+/**
+ * The lines of the plugin's own files, for stack traces: by line of the bundle, the columns at which they start. A line of the
+ * bundle can contain many lines of a file, because esbuild joins chained calls.
+ */
 function sourceLines({ sources, mappings }) {
     const root = resolve(dirname(source), "..");
     const files = sources.map((file) => relative(root, resolve(directory, file)));
-    const isOwn = files.map((file) => !file.startsWith("..") && !file.includes("node_modules"));
+    const isOwn = files.map((file) => !/^\.\.|node_modules/.test(file) && !resolve(root, file).startsWith(`${here}/`));
     const found = {};
     let [file, line] = [0, 0];
     for (const [index, group] of mappings.split(";").entries()) {
+        let column = 0;
         for (const segment of group.split(",").filter(Boolean)) {
-            const [, fileStep = 0, lineStep = 0] = numbers(segment);
+            const [columnStep, fileStep = 0, lineStep = 0] = numbers(segment);
+            column += columnStep;
             file += fileStep;
             line += lineStep;
-            if (isOwn[file]) found[index + 1] ??= `${files[file]}:${line + 1}`;
+            if (!isOwn[file]) continue;
+            const places = (found[index + 1] ??= []);
+            const place = `${files[file]}:${line + 1}`;
+            if (places.at(-1)?.[1] !== place) places.push([column, place]);
         }
     }
     return found;

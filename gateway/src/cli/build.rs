@@ -1,6 +1,6 @@
 //! `build`: builds the plugin in the current directory with its language's tools.
 
-use std::env;
+use std::env::{self, VarError};
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
 use std::path::{self, Path, PathBuf};
@@ -8,7 +8,7 @@ use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 
 use clap::Args;
-use moongate_config::{Config, PluginConfig};
+use moongate_config::{Config, Environment, PluginConfig, ProcessEnvironment};
 
 use crate::cli::configuration::{self, CONFIG_FILE_NAME};
 use crate::cli::error::{CommandError, CommandResult};
@@ -137,12 +137,35 @@ impl ProjectKind {
 /// The file of the only plugin in `gateway.toml` that comes from a file.
 fn configured_output() -> Result<PathBuf, CommandError> {
     let file = Path::new(CONFIG_FILE_NAME);
-    let config = file.is_file().then(|| configuration::read(Some(file)).config).flatten();
-    let plugin = config.as_ref().and_then(plugin_from_file);
-    let plugin = plugin.ok_or_else(|| usage(ONE_PLUGIN_NEEDED, "pass the file to write with `--output`"))?;
+    let several = || usage(ONE_PLUGIN_NEEDED, "pass the file to write with `--output`");
+    if !file.is_file() {
+        return Err(several());
+    }
+    let loaded = configuration::read_with(Some(file), &WithoutSecrets);
+    let Some(config) = loaded.config else {
+        return Err(CommandError::new(ExitKind::Configuration).diagnostics(&loaded.problems, &loaded.source));
+    };
+    let plugin = plugin_from_file(&config).ok_or_else(several)?;
     let directory = env::current_dir().unwrap_or_default();
     let source = &plugin.source;
     Ok(source.strip_prefix(&directory).map_or_else(|_| source.clone(), Path::to_path_buf))
+}
+
+/// The variables of this process. Secrets that aren't set have a value, because a build doesn't need them.
+struct WithoutSecrets;
+
+impl Environment for WithoutSecrets {
+    fn variable(&self, name: &str) -> Result<String, VarError> {
+        ProcessEnvironment.variable(name)
+    }
+
+    fn secret(&self, name: &str) -> Result<String, VarError> {
+        Ok(self.variable(name).unwrap_or_else(|_| "unset".to_owned()))
+    }
+
+    fn names(&self) -> Vec<String> {
+        ProcessEnvironment.names()
+    }
 }
 
 /// The error for a configuration without exactly one plugin from a file.

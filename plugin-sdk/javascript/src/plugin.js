@@ -66,7 +66,7 @@ export class Plugin {
         if (!tool) throw ProtocolError.notFound(`there is no tool \`${name}\``);
         try {
             const found = await tool.run(withDefaults(tool.input, JSON.parse(args)), context);
-            return result(found, tool.output);
+            return result(found, tool);
         } catch (error) {
             if (!(error instanceof ToolError)) throw error;
             return new Result({ content: error.message, isError: true });
@@ -124,13 +124,30 @@ async function asInternal(run) {
     }
 }
 
-function result(found, output) {
+function result(found, { name, output }) {
     if (found instanceof Result) return found;
-    if (output) return new Result({ structured: found === undefined ? null : found });
+    if (output) {
+        const structured = found === undefined ? null : found;
+        return new Result({ content: json(structured, name), structured });
+    }
     if (found === undefined || found === null) return new Result();
     const list = [found].flat();
     const isContent = list.every((one) => typeof one === "string" || isBlock(one));
-    return new Result({ content: isContent && (list.length > 0 || found === list) ? list : JSON.stringify(found) });
+    return new Result({ content: isContent && (list.length > 0 || found === list) ? list : json(found, name) });
+}
+
+/** The text of a tool's result. */
+function json(value, name) {
+    const problem = `the tool \`${name}\` returned a value that JSON can't represent`;
+    let text;
+    try {
+        text = JSON.stringify(value);
+    } catch (error) {
+        if (!(error instanceof TypeError)) throw error;
+        throw new TypeError(`${problem}: ${error.message}`);
+    }
+    if (text === undefined) throw new TypeError(`${problem}: a ${typeof value}`);
+    return text;
 }
 
 function contents(found, uri, mimeType) {

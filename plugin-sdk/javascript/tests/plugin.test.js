@@ -32,6 +32,11 @@ const plugin = new Plugin({ name: "test", version: "0.1.0", config: SETTINGS })
     .tool("chart", {}, () => ["a chart", image(new Uint8Array([1]), "image/png"), link("x://y", "y")])
     .tool("both", {}, () => new Result({ content: "two words", structured: { words: 2 } }))
     .tool("list", {}, () => [{ name: "a", type: "file" }])
+    .tool("circular", {}, () => {
+        const found = {};
+        return Object.assign(found, { found });
+    })
+    .tool("function", { output: { a: s.any() } }, () => () => 1)
     .tool("fail", { input: { how: s.string() } }, async ({ how }) => {
         if (how === "tool") throw new ToolError("can't; try another one");
         if (how === "protocol") throw ProtocolError.invalidParams("not that", { at: "/how" });
@@ -112,6 +117,9 @@ test("returns structured results, blocks and JSON", async () => {
     const both = await client.call("both");
     assert.deepEqual([both.text, both.structured], ["two words", { words: 2 }]);
     assert.equal((await client.call("list")).text, '[{"name":"a","type":"file"}]');
+    for (const name of ["circular", "function"]) {
+        await assert.rejects(client.call(name), new RegExp(`the tool \`${name}\` returned a value that JSON can't represent: `));
+    }
 });
 
 test("reports errors to the model, to the program, or as a bug", async () => {

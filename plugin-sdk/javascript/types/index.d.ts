@@ -287,3 +287,13 @@ export declare namespace files {
     function remove(path: string): void;
     function rename(from: string, to: string): void;
 }
+
+declare global {
+    /** Options of `fetch` in addition to the standard ones. */
+    interface RequestInit {
+        /** The time limit of each step, in seconds. */
+        timeout?: number;
+        /** The maximum size of the body, in bytes. */
+        maxBody?: number;
+    }
+}

@@ -88,6 +88,8 @@ def fail(how: str) -> None:
         open("/no/such/file")
     if how == "protocol":
         raise ProtocolError.invalid_params("not that", at="/how")
+    if how == "result":
+        return object()  # type: ignore[return-value]
     raise KeyError(how)
 
 
@@ -170,6 +172,8 @@ class Tools(unittest.TestCase):
         self.assertEqual((raised.exception.kind, raised.exception.at), ("invalid-params", "/how"))
         with self.assertRaises(KeyError):  # a bug fails the test; in a gateway it ends the call
             self.client.call("fail", how="bug")
+        with self.assertRaisesRegex(TypeError, "the tool `fail` returned a value that JSON can't represent: a `object`"):
+            self.client.call("fail", how="result")
 
     def test_schema_by_hand(self) -> None:
         self.assertEqual(self.client.call("anything", {"b": [1]}).text, '{"b": [1]}')

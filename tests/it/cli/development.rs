@@ -207,7 +207,7 @@ fn a_typed_call_asks_the_questions_of_the_tool() {
     terminal.wait_for("Delete 3 notes?");
     terminal.type_keys("perhaps\n");
     terminal.wait_for("invalid answer to `sure`");
-    terminal.type_keys("true\n");
+    terminal.type_keys("yes\n");
     terminal.wait_for("deleted");
     // Ctrl-C
     terminal.type_keys("\u{3}");
@@ -262,4 +262,23 @@ fn dev_needs_a_project_with_one_component() {
     assert!(error(&["dev"]).contains("the current directory contains no plugin project"));
     workspace.write("package.json", "{}");
     assert!(error(&["dev"]).contains("`gateway.toml` must contain exactly one plugin"));
+    assert!(error(&["build"]).contains("`gateway.toml` must contain exactly one plugin"));
+}
+
+#[test]
+fn builds_need_no_secrets() {
+    let allow = "http = [\"https://a.example\"]\n\
+                 credentials = [{ origin = \"https://a.example\", headers = { x-key = { env = \"UNSET_KEY\" } } }]\n";
+    let workspace = Workspace::new(&format!("[plugins.a]\nsource = \"a.wasm\"\n[plugins.a.allow]\n{allow}"));
+    workspace.write("package.json", "{}");
+    let error = || {
+        let output = moongate(&workspace, workspace.path(), &["build"]).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, problem) = error();
+    assert!(code == Some(1) && problem.contains("the project's packages aren't installed"), "{problem}");
+    // Other problems of the configuration are reported.
+    workspace.write("gateway.toml", "version = 1\n[plugins.a]\nsource = \"a.wasm\"\nalow = {}\n");
+    let (code, problem) = error();
+    assert!(code == Some(78) && problem.contains("alow"), "{problem}");
 }

@@ -300,6 +300,54 @@ fn build_names_what_to_install() {
 }
 
 #[test]
+fn a_broken_python_module_is_shown_with_its_line_and_the_fix() {
+    let workspace = Workspace::new("");
+    let project = new_project(&workspace, "snake", "python");
+    let python = foreign_tools("python-plugin-statistics");
+    let source = fs::read_to_string(project.join("src/plugin.py")).unwrap();
+    for (first_line, expected) in [
+        ("def f()", "line 1\n    def f()\n           ^\nSyntaxError: expected ':'\n"),
+        (
+            "import nosuch",
+            "No module named 'nosuch'\nhint: to add a package, run `pip install --target packages nosuch`\n",
+        ),
+        ("import requests", "hint: `requests` opens sockets, which plugins can't; use `moongate.http`\n"),
+        ("1 / 0", "line 1, in <module>\n    1 / 0\n    ~~^~~\nZeroDivisionError: division by zero\n"),
+    ] {
+        fs::write(project.join("src/plugin.py"), format!("{first_line}\n{source}")).unwrap();
+        let mut build = moongate(&workspace, &project, &["build"]);
+        let error = utf8(&build.env("PATH", path_with(&python.join("bin"))).output().unwrap().stderr);
+        assert!(error.starts_with("error: can't import `plugin`:\n  File \""), "{error}");
+        assert!(error.contains(expected) && !error.contains("importlib"), "{error}");
+    }
+}
+
+#[test]
+fn a_broken_javascript_module_is_shown_with_its_line_and_the_fix() {
+    let workspace = Workspace::new("");
+    let project = new_project(&workspace, "coffee", "typescript");
+    install_packages(&project);
+    let source = fs::read_to_string(project.join("src/plugin.ts")).unwrap();
+    for (first_line, expected) in [
+        (
+            "import { sep } from \"node:path\"; sep.length;",
+            "`node:path` is a module of Node, which plugins don't have",
+        ),
+        ("import fs from \"fs\"; fs.length;", "which plugins don't have; use `files` of `moongate`"),
+        (
+            "await fetch(\"https://rates.example\");",
+            "modules are loaded when the component is built; send requests in calls",
+        ),
+        ("(undefined as any).x;", "(src/plugin.ts:1:"),
+    ] {
+        fs::write(project.join("src/plugin.ts"), format!("{first_line}\n{source}")).unwrap();
+        let error = utf8(&moongate(&workspace, &project, &["build"]).output().unwrap().stderr);
+        assert!(error.contains(expected) && error.contains("src/plugin.ts"), "{error}");
+        assert!(!error.contains("platform"), "{error}");
+    }
+}
+
+#[test]
 fn new_refuses_an_sdk_for_other_languages() {
     let workspace = Workspace::new("");
     let output = workspace.run(&["new", "hello", "--lang", "python", "--sdk", "https://git.example/m"]);

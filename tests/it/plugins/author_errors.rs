@@ -1,5 +1,6 @@
 //! Mistakes of plugins have the same errors in Rust, Python, JavaScript and C. The table in docs/plugins.md lists them.
 
+use std::fs;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
@@ -135,15 +136,21 @@ fn crashes_and_wrong_results_fail_alike() {
         let reports = |line: &str| line.contains("a bug in the plugin") && line.contains(&mark);
         assert!(log.lines().any(reports), "{language}: {log}");
     }
-    for file in ["src/lib.rs", "plugin.py", "src/plugin.js", "src/plugin.c"] {
+    let javascript =
+        fs::read_to_string(project_root().join("tests/guests/misuse-javascript/src/plugin.js")).unwrap();
+    let line = 1 + javascript.lines().position(|line| line.contains("\"crash\"")).unwrap();
+    // Chained calls are one line of the bundle.
+    let place = format!("src/plugin.js:{line}\"");
+    for file in ["src/lib.rs", "plugin.py", &place, "src/plugin.c"] {
         assert!(log.contains(file), "`{file}` isn't in: {log}");
     }
+    assert!(!log.contains("RUST_BACKTRACE"), "{log}");
     fails_alike(&workspace, "wrong", &json!({}), "`bytes` must be of type integer, not string");
 }
 
 #[test]
 fn documentation_lists_the_errors() {
-    let page = std::fs::read_to_string(project_root().join("docs/plugins.md")).unwrap();
+    let page = fs::read_to_string(project_root().join("docs/plugins.md")).unwrap();
     for message in [
         "state isn't granted; an operator can allow it",
         "the request GET https://rates.example isn't granted; an operator can allow it",

@@ -152,7 +152,9 @@ pub fn certificate_problem(error: &CertificateError) -> String {
                 .to_owned()
         }
         CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
-            "it is the certificate of an authority".to_owned()
+            "it is the certificate of an authority; create one with `basicConstraints=CA:FALSE` (with `openssl req -x509`, \
+             pass it with `-addext`)"
+                .to_owned()
         }
         other => other.to_string(),
     }

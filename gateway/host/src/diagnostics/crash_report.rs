@@ -1,7 +1,8 @@
 //! The end of a guest's stderr, for the log line about its crash.
 //!
 //! Runtimes print the reason there: Rust a panic message, Python a traceback, JavaScript an exception. The lines are
-//! shown unchanged, because each runtime has its own format and changes it.
+//! shown unchanged, because each runtime has its own format and changes it. Only Rust's note about its backtraces is left
+//! out, because plugins can't print any.
 
 use std::fmt;
 
@@ -11,6 +12,8 @@ use super::text;
 const MAX_LINES: usize = 20;
 /// The maximum number of bytes in a report.
 const MAX_BYTES: usize = 2 << 10;
+/// The start of a note that Rust's panics print.
+const BACKTRACE_NOTE: &str = "note: run with `RUST_BACKTRACE=1`";
 
 /// The last lines that a guest printed to stderr before it crashed. Never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +28,7 @@ impl StderrTail {
         let mut lines: Vec<String> = printed
             .lines()
             .rev()
-            .filter(|line| !line.trim().is_empty())
+            .filter(|line| !line.trim().is_empty() && !line.starts_with(BACKTRACE_NOTE))
             .take(MAX_LINES)
             .map(|line| text::clean_block(line.trim_end().to_owned(), text::MAX_SENTENCE_BYTES))
             .take_while(|line| {

@@ -75,6 +75,7 @@ fn ask_form(question: &Question) -> Result<Vec<String>> {
         let action = if prompt::confirm("accept?")? { "accept" } else { "decline" };
         return Ok(vec![format!("{key}={action}")]);
     }
+    print::stderr_lines("  (Ctrl-D cancels)\n");
     let mut values = Vec::new();
     for field in &fields {
         print::stderr_lines(&format!("  {}\n", field.line()));

@@ -111,7 +111,8 @@ function run(call) {
 function located(error) {
     const lines = globalThis.moongateSourceLines ?? {};
     const frames = String(error?.stack ?? "").split("\n").flatMap((frame) => {
-        const place = lines[/plugin\.js:(\d+)/.exec(frame)?.[1]];
+        const [, line, column] = /plugin\.js:(\d+):(\d+)/.exec(frame) ?? [];
+        const place = lines[line]?.findLast(([start]) => start < column)?.[1];
         const name = /at ([\w$.]+) \(/.exec(frame)?.[1];
         return place ? [name && name !== "next" ? `    at ${name} (${place})` : `    at ${place}`] : [];
     });

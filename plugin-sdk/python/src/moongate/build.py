@@ -17,6 +17,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import traceback
 from pathlib import Path
 
 from .plugin import Plugin
@@ -32,6 +33,9 @@ _IMPORTS = {
     "kv": ["wasi:keyvalue/store@0.2.0-draft2", "wasi:keyvalue/atomics@0.2.0-draft2"],
     "http": ["wasi:http/outgoing-handler@0.2.12"],
 }
+
+# Packages that authors know for requests. They open sockets, which fails only in calls.
+_SOCKETS = {"aiohttp", "httpx", "requests", "urllib3"}
 
 # During a call, there are no files to import, so modules that only a function imports are imported here.
 _ENTRY = """\
@@ -86,6 +90,8 @@ def build(tool: str, output: Path, source: Path, module: str, paths: list[Path])
         sys.path.insert(0, str(directory))
     plugin = _load(module)
     modules = imported_modules([source, *paths])
+    for name in sorted(_SOCKETS & imported_modules([source])):
+        print(f"warning: {_instead(name)}", file=sys.stderr)
     with tempfile.TemporaryDirectory(prefix="moongate-") as temporary:
         directory = Path(temporary)
         (directory / "wit").mkdir()
@@ -119,13 +125,32 @@ def _load(module: str) -> Plugin:
     try:
         loaded = importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name != module:
-            raise
-        raise BuildError(f"there is no module `{module}`; name another one with `--module`") from None
+        if error.name == module:
+            raise BuildError(f"there is no module `{module}`; name another one with `--module`") from None
+        package = str(error.name).partition(".")[0]
+        hint = f"to add a package, run `pip install --target packages {package}`"
+        if package in _SOCKETS:
+            hint = _instead(package)
+        raise BuildError(f"{_problem(module, error)}\nhint: {hint}") from None
+    except Exception as error:
+        raise BuildError(_problem(module, error)) from None
     found = {id(value): value for value in vars(loaded).values() if isinstance(value, Plugin)}
     if len(found) != 1:
         raise BuildError(f"`{module}` must contain one `Plugin`, but it contains {len(found)}")
     return next(iter(found.values()))
+
+
+def _instead(package: str) -> str:
+    return f"`{package}` opens sockets, which plugins can't; use `moongate.http`"
+
+
+def _problem(module: str, error: Exception) -> str:
+    """The error of a module that can't be imported, without the frames of this library and of the import system."""
+    shown = traceback.TracebackException.from_exception(error)
+    hidden = ("<frozen ", importlib.__file__, str(Path(__file__).parent))
+    frames = traceback.StackSummary.from_list([one for one in shown.stack if not one.filename.startswith(hidden)])
+    text = "".join([*frames.format(), *shown.format_exception_only()])
+    return f"can't import `{module}`:\n{text.rstrip()}"
 
 
 def world(plugin: Plugin, modules: set[str]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+from types import TracebackType
 from typing import Any
 
 from componentize_py_types import Err
@@ -324,6 +325,16 @@ def _answer(need_input: Any, run: Any) -> Any:
         raise Err(_failure(error)) from None
     except (ToolError, OSError) as error:
         raise Err(types.Failure_Internal(_fault(reason(error)))) from None
+    except Exception as error:
+        raise error.with_traceback(_own(error.__traceback__))
+
+
+def _own(frames: TracebackType | None) -> TracebackType | None:
+    """The traceback from the first frame outside of this library, so that the log shows the plugin's lines first."""
+    own = frames
+    while own is not None and own.tb_frame.f_globals.get("__name__", "").startswith("moongate."):
+        own = own.tb_next
+    return own or frames
 
 
 def _failure(error: ProtocolError) -> Any:

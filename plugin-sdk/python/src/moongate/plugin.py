@@ -288,9 +288,13 @@ class Plugin:
                 arguments = {str(member.description): schema.decode(member.hint, value)}
             else:
                 arguments = schema.decode_members(function.members, value)
-            return _result(function.call(context, arguments), structured=tool.output_schema is not None)
+            found = function.call(context, arguments)
         except (ToolError, OSError) as error:
             return _result(Result(reason(error), is_error=True), structured=False)
+        try:
+            return _result(found, structured=tool.output_schema is not None)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"the tool `{name}` returned a value that JSON can't represent: {error}") from None
 
     def read_resource(self, uri: str, context: Context) -> ReadResult:
         """Read a resource."""

@@ -22,6 +22,5 @@ export default new Plugin({ name: "misuse", version: "0.1.0" })
     .tool("setting", {}, () => config.required("unit"))
     .tool("large", { input: BYTES }, ({ bytes }) => "x".repeat(bytes))
     .tool("wrong", { output: BYTES }, () => ({ bytes: "many" }))
-    .tool("crash", {}, async () => {
-        throw new Error("a bug in the plugin");
-    });
+    .tool("crash", {}, ({ list }) => list["a bug in the plugin"].length)
+    .tool("last", {}, () => "");

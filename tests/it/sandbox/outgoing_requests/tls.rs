@@ -32,9 +32,15 @@ fn trusts_the_configured_ca_and_rejects_wrong_certificates() {
     let (_, _, log) = stdio.finish();
     let expected = format!("TLS certificate of {} is not trusted", misnamed.origin());
     assert_eq!(log.matches(&expected).count(), 1, "{log}");
+    assert!(!log.contains("set `ca_file`"), "{log}");
     let workspace = trusting(&misnamed, &all_of(&remote));
     let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     assert_eq!(refused(&mut stdio, &remote.url("/hello")), "TlsCertificateError");
+    let (_, _, log) = stdio.finish();
+    assert!(
+        log.contains("its authority is unknown; to trust another authority, set `ca_file` in `[gateway]`"),
+        "{log}"
+    );
     assert!(misnamed.requests().is_empty() && remote.requests().len() == 2);
     // `openssl req -x509` makes such certificates.
     let authority = TestServer::start_tls_as_ca(&["127.0.0.1"]);

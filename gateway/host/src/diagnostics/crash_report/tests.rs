@@ -12,6 +12,9 @@ fn shows_the_last_lines_verbatim() {
         shown("x\n\nthread 'main' (1) panicked at src/lib.rs:3:9:\nno such city\nnote: run\n"),
         "x | thread 'main' (1) panicked at src/lib.rs:3:9: | no such city | note: run"
     );
+    let panic = "thread 'main' (1) panicked at src/lib.rs:3:9:\nno such city\n";
+    let note = "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n";
+    assert_eq!(shown(&format!("{panic}{note}")), shown(panic));
     assert_eq!(shown(" \n\n"), "");
     assert_eq!(shown("a\u{1b}[2J\u{202e}b\r\nc"), "a[2Jb | c");
 }

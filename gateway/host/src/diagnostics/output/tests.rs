@@ -52,7 +52,7 @@ fn keeps_the_end_of_stderr_above_the_limit() {
     output.write(StdStream::Stderr, b"\nthread 'main' (1) panicked at src/lib.rs:3:9:\nno such ");
     output.write(StdStream::Stderr, b"city\nnote: run with `RUST_BACKTRACE=1`\n");
     let tail = output.stderr_tail().unwrap().to_string();
-    assert!(tail.contains("panicked at src/lib.rs:3:9: | no such city | note: run"), "{tail}");
+    assert!(tail.ends_with("panicked at src/lib.rs:3:9: | no such city"), "{tail}");
     output.with(|buffers| assert!(buffers.stderr_tail.len() <= 2 * STDERR_TAIL_BYTES));
 }
 

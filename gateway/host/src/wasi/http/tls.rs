@@ -4,14 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use moongate_config::HttpOrigin;
+use moongate_config::{HttpOrigin, certificate_problem};
 use moongate_model::names::PluginId;
 use moongate_system::certificate_chain;
 use tokio::sync::watch;
 use tokio_rustls::rustls::client::Resumption;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
-use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
+use tokio_rustls::rustls::{self, CertificateError, ClientConfig, RootCertStore};
 use wasmtime_wasi_http::Error;
 
 use crate::diagnostics::log_once::{FirstTime, LogOnce};
@@ -127,15 +127,17 @@ pub(super) fn log_untrusted(
 ) {
     match logged.insert(origin.clone()) {
         FirstTime::Yes => {
-            // The error quotes the certificate, which the server chose.
-            let error = text::clean_line(&error.to_string(), text::MAX_SENTENCE_BYTES);
-            // The type of this error is private to rustls.
-            let fix = if error.contains("CaUsedAsEndEntity") {
-                "a server can't use the certificate of an authority; create one with `basicConstraints=CA:FALSE`"
-            } else {
-                "to trust another authority, set `ca_file` in `[gateway]`"
+            let (problem, hint) = match error {
+                rustls::Error::InvalidCertificate(problem @ CertificateError::UnknownIssuer) => (
+                    certificate_problem(problem),
+                    "; to trust another authority, set `ca_file` in `[gateway]`",
+                ),
+                rustls::Error::InvalidCertificate(problem) => (certificate_problem(problem), ""),
+                other => (other.to_string(), ""),
             };
-            tracing::warn!(%plugin, "TLS certificate of {origin} is not trusted: {error}; {fix}");
+            // The error quotes the certificate, which the server chose.
+            let problem = text::clean_line(&problem, text::MAX_SENTENCE_BYTES);
+            tracing::warn!(%plugin, "TLS certificate of {origin} is not trusted: {problem}{hint}");
         }
         FirstTime::LimitReached => tracing::warn!(
             %plugin,
