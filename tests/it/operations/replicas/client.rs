@@ -203,7 +203,7 @@ pub(super) enum CallEnd {
     /// The response.
     Response(Value),
     /// It is unknown whether the call was made.
-    Unknown(UnknownOutcome),
+    Unknown(#[expect(dead_code, reason = "panics show it")] UnknownOutcome),
     /// The session has ended.
     SessionEnded,
 }
