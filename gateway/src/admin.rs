@@ -70,10 +70,10 @@ pub struct AdminContext {
     pub replicas: Box<dyn Fn() -> Option<Vec<Replica>> + Send + Sync>,
     /// The catalog, with all tools.
     pub catalog: watch::Receiver<Arc<Catalog>>,
-    /// The memory of a request of an operator at this address, before it is received.
+    /// Starts to count the memory of a request that an operator at this address sends.
     pub request_memory: Box<dyn Fn(IpAddr) -> RequestBodyMemory + Send + Sync>,
-    /// Sends a JSON-RPC request of an operator at this address, and waits for the response. The request holds the memory.
-    /// Dropping the future cancels the request.
+    /// Sends a JSON-RPC request of an operator at this address, and waits for the response. The memory counts until the
+    /// request no longer needs it. Dropping the future cancels the request.
     pub call: Box<dyn Fn(IpAddr, Vec<u8>, RequestBodyMemory) -> OperatorCall + Send + Sync>,
     /// Counts the pages with results that operators haven't read yet.
     pub unread: Arc<UnreadResponses>,

@@ -35,7 +35,7 @@ const MAX_LISTED_CALLS: usize = 40;
 /// The maximum number of remembered callers. Above it, the one that was seen least recently is forgotten.
 const MAX_CALLERS: usize = 100;
 
-/// The maximum number of remembered calls that no role allows. Above it, the oldest is forgotten.
+/// The maximum number of pairs of a caller and an item that no role allows. Above it, the oldest is dropped.
 const MAX_DENIED: usize = 32;
 
 /// The longest remembered error message, in characters.
@@ -78,7 +78,7 @@ struct CallLists {
     limits: BTreeMap<(PluginId, &'static str), Occurrences>,
     /// Requests that were refused before they named a plugin, by a stable word.
     refusals: BTreeMap<&'static str, Occurrences>,
-    /// By the tool or prompt and the caller, who has no role for it.
+    /// By the tool or prompt, and the caller whose roles don't allow it.
     denied: BTreeMap<(CalledName, Caller), Occurrences>,
 }
 
@@ -99,7 +99,7 @@ pub struct RecentCall {
     pub is_success: bool,
     /// The time since it arrived.
     pub took: Duration,
-    /// The part of it before it ran. `None` if it didn't run.
+    /// The time from its arrival until it ran. `None` if it didn't run.
     pub waited: Option<Duration>,
     /// The CPU time that it used.
     pub cpu_time: Duration,
@@ -153,18 +153,18 @@ pub struct RememberedCalls {
     pub limits: Vec<(PluginId, &'static str, Occurrences)>,
     /// Requests that were refused before they reached a plugin, by a stable word.
     pub refusals: Vec<(&'static str, Occurrences)>,
-    /// Calls that no role of their caller allows.
+    /// Calls that the caller's roles don't allow.
     pub denied: Vec<DeniedCalls>,
 }
 
-/// The calls of a caller to a tool or prompt that none of its roles allows.
+/// The calls of a caller to a tool or prompt that its roles don't allow.
 #[derive(Debug, Clone)]
 pub struct DeniedCalls {
-    /// What was called.
+    /// The tool or prompt.
     pub called: CalledName,
     /// The caller.
     pub caller: Caller,
-    /// Their number, and the last one.
+    /// The number of calls, and the time of the last one.
     pub seen: Occurrences,
 }
 
@@ -173,10 +173,10 @@ impl DeniedCalls {
     #[must_use]
     pub fn access(&self) -> String {
         let name = self.called.name.as_ref().map_or("", PublicName::as_str);
-        format!("a call of `{name}` by `{}`", quotable(&self.caller.to_string()))
+        format!("a call to `{name}` by `{}`", quotable(&self.caller.to_string()))
     }
 
-    /// The change that allows them: an imperative.
+    /// The change that allows the calls, as an imperative.
     #[must_use]
     pub fn fix(&self) -> String {
         format!("change the roles of `{}` in `[roles]`", quotable(&self.caller.to_string()))

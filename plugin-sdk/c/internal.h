@@ -31,8 +31,8 @@ mg_result *mg_call_tool(const char *name, const char *arguments);
 mg_result *mg_read_resource(const char *uri, const mg_resource **resource);
 mg_result *mg_get_prompt(const char *name, cJSON *arguments);
 
-// The suggestions for an argument of a prompt or a template: an array of strings. `NULL` if the plugin's function failed with
-// `mg_error`.
+// The suggestions for an argument of a prompt or a template: an array of strings. `NULL` if the plugin's function failed;
+// `mg_error` then returns the reason.
 cJSON *mg_suggest(bool is_prompt, const char *owner, const char *argument, const char *typed, const cJSON *others);
 
 // JSON Schemas. `NULL` if the tool has no structured result.
@@ -72,7 +72,7 @@ const char *mg_host_answer(const char *key);
 // The state of the previous round, as JSON, or `NULL`.
 const char *mg_host_round_state(void);
 
-// Surround the work of `mg_once` in tests.
+// Called before and after the work of `mg_once`. Only tests need them.
 void mg_host_begin_once(const char *key);
 void mg_host_end_once(void);
 

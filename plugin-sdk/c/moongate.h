@@ -107,7 +107,7 @@ typedef struct mg_prompt {
     mg_result *(*get)(const cJSON *arguments);
 } mg_prompt;
 
-// Suggestions for an argument, while the user types it. Tables of completions end with `{0}`.
+// Suggestions for an argument while the user types it. Tables of completions end with `{0}`.
 typedef struct mg_completion {
     // The prompt that has the argument, or
     const char *prompt;
@@ -115,7 +115,7 @@ typedef struct mg_completion {
     const char *resource;
     const char *argument;
     // Returns an array of strings, the best suggestion first. Clients get at most 100. `others` contains the arguments that
-    // are already filled in, as strings. It runs at every keystroke, and can't ask questions.
+    // are already filled in, as strings. Clients can call this at every keystroke. It can't ask questions.
     cJSON *(*suggest)(const char *typed, const cJSON *others);
 } mg_completion;
 
@@ -352,7 +352,7 @@ const cJSON *mg_ask(const char *key, const char *message, const mg_field *fields
 const cJSON *mg_ask_client(const char *key, const char *method, const cJSON *params);
 
 // Run `work` once for the whole call, even if the call starts again with an answer, and return its result. Later rounds get
-// the stored result, which travels through the client, sealed by the gateway: keep it small. It is stored only if the call
+// the stored result. It travels through the client, sealed by the gateway, so keep it small. It is stored only if the call
 // asks a question afterwards. If `work` returns `NULL`, nothing is stored, and the result is `NULL`. Use each key only once in
 // a call.
 const cJSON *mg_once(const char *key, cJSON *(*work)(void *context), void *context);

@@ -41,8 +41,8 @@ mg_answer mg_read(const char *uri);
 // Gets a prompt. `arguments` is a JSON object.
 mg_answer mg_prompt_text(const char *prompt, const char *arguments);
 
-// Suggests values for an argument of a prompt or template. `others` is a JSON object of the other arguments. The suggestions
-// are `structured`, a JSON array.
+// Suggests values for an argument of a prompt or template. `others` is a JSON object with the other arguments. The answer's
+// `structured` is a JSON array of the suggestions.
 mg_answer mg_complete(const char *owner, const char *argument, const char *typed, const char *others);
 
 // Sets a setting.

@@ -32,7 +32,7 @@ static int failed_count;
 
 // The state of the previous round.
 static const char *round_state;
-// The first write outside of `mg_once`, which every round repeats.
+// The first write outside `mg_once`. Every round repeats it.
 static const char *repeated_write;
 // The first misuse of `mg_once`.
 static const char *once_problem;
@@ -381,8 +381,8 @@ const char *mg_host_round_state(void) {
 void mg_host_begin_once(const char *key) {
     once_depth++;
     if (!once_problem && cJSON_GetObjectItemCaseSensitive(once_keys, key)) {
-        once_problem = mg_format("`mg_once` has the key `%s` twice in one call, so the second would get the result of "
-                                 "the first", key);
+        once_problem = mg_format("`mg_once` is used twice with the key `%s` in one call, so the second would get the result "
+                                 "of the first", key);
     }
     cJSON_AddTrueToObject(once_keys, key);
 }

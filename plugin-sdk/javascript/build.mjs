@@ -34,13 +34,13 @@ const resolver = {
     setup({ onResolve }) {
         onResolve({ filter: /^(wasi|moongate):/ }, ({ path }) => ({ path: hidden(path), external: true, sideEffects: false }));
         onResolve({ filter: /^moongate$/ }, () => ({ path: join(here, "src/index.js"), sideEffects: false }));
-        // esbuild advises to build for Node.
+        // Otherwise esbuild would suggest building for Node.
         onResolve({ filter: /./ }, ({ path, importer }) => {
             const name = path.replace(/^node:/, "");
             const isNodes = builtinModules.includes(name) && (path !== name || !existsSync(join("node_modules", name)));
             if (!isNodes || /\bnode_modules\b/.test(importer)) return undefined;
-            const instead = { fs: "`files` of `moongate`", "fs/promises": "`files` of `moongate`", http: "`fetch`", https: "`fetch`" }[name];
-            const text = `\`${path}\` is a module of Node, which plugins don't have${instead ? `; use ${instead}` : ""}`;
+            const instead = { fs: "`files` from `moongate`", "fs/promises": "`files` from `moongate`", http: "`fetch`", https: "`fetch`" }[name];
+            const text = `\`${path}\` is a Node module, and plugins don't run in Node${instead ? `; use ${instead}` : ""}`;
             return { errors: [{ text }] };
         });
     },
@@ -110,7 +110,7 @@ async function load() {
     await writeFile(file, built.outputFiles[0].contents);
     process.setSourceMapsEnabled(true);
     globalThis.fetch = () => {
-        throw new Error("modules are loaded when the component is built; send requests in calls");
+        throw new Error("`fetch` works only in calls; top-level code runs at build time");
     };
     const { default: plugin } = await import(pathToFileURL(file).href).catch((error) => {
         throw new LoadError(`can't load \`${source}\`: ${error}\n${ownFrames(error)}`.trimEnd());
@@ -119,7 +119,7 @@ async function load() {
     return plugin;
 }
 
-/** The lines of a stack that are in the project, outside of its packages. */
+/** The frames of a stack that are in the project's own files, not in its packages. */
 function ownFrames({ stack = "" }) {
     const root = `${process.cwd()}/`;
     const frames = stack.split("\n").filter((line) => /^ +at /.test(line) && line.includes(root));
@@ -150,8 +150,8 @@ async function bundle() {
 }
 
 /**
- * The lines of the plugin's own files, for stack traces: by line of the bundle, the columns at which they start. A line of the
- * bundle can contain many lines of a file, because esbuild joins chained calls.
+ * The lines of the plugin's own files, for stack traces: for each line of the bundle, the columns at which they start. A line
+ * of the bundle can contain many lines of a file, because esbuild joins chained calls.
  */
 function sourceLines({ sources, mappings }) {
     const root = resolve(dirname(source), "..");

@@ -331,8 +331,8 @@ impl ComponentLoader {
     }
 }
 
-/// Runs `work`, which reads files and computes for milliseconds, on a thread where it doesn't block calls. On the
-/// background pool, it stays there: a thousand plugins that are described again at a start mustn't delay its first list.
+/// Runs `work`, which reads files and computes for milliseconds, on a thread where it doesn't block calls. Work on the
+/// background pool stays there: a thousand plugins that are described again at startup mustn't delay the first list.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, LoadError> + Send + 'static,
 ) -> Result<T, LoadError> {

@@ -72,8 +72,8 @@ pub trait Plugin: fmt::Debug + Send + Sync {
         AccessHistory::default()
     }
 
-    /// Adds a grant that a call used or was missing to its access history. The plugin notes those that it checks itself;
-    /// this is for questions, which are checked when they are returned.
+    /// Adds a used or missing grant to the access history. The plugin itself records the grants that it checks; this is
+    /// for questions, which are checked after the call has returned them.
     fn note_access(&self, _event: &GrantEvent) {}
 
     /// Calls a tool. `args` is the caller's JSON object exactly as written; it has been validated.

@@ -66,8 +66,8 @@ pub fn escaped_line(text: &str, max_chars: usize) -> String {
     line
 }
 
-/// The first sentence of a description, without its line breaks. It ends at the latest before an empty line, a list or a
-/// heading.
+/// The first sentence of a description, without line breaks. It never continues after an empty line, or into a list, a
+/// heading or a code block.
 #[must_use]
 pub fn first_sentence(text: &str) -> String {
     let ends =

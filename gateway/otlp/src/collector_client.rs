@@ -30,7 +30,7 @@ const MAX_MESSAGE_CHARS: usize = 200;
 /// The headers that an exporter itself sets.
 const EXPORTER_HEADERS: [HeaderName; 3] = [CONTENT_TYPE, CONTENT_ENCODING, USER_AGENT];
 
-/// What is exported.
+/// The kind of exported data.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Signal {
     Traces,
@@ -70,7 +70,7 @@ impl Signal {
         }
     }
 
-    /// The rejected part of an export, if there is one. Invalid responses are ignored: the status is a success.
+    /// The rejected part of an export, if there is one. An invalid body is ignored, because the status reports success.
     fn rejected_part(self, body: &[u8]) -> Option<PartialSuccess> {
         let (rejected, message) = match self {
             Self::Traces => {
@@ -108,7 +108,7 @@ impl CollectorClient {
         }
     }
 
-    /// The number of rejected spans or data points since it was last set to zero.
+    /// The number of rejected spans or data points. The reader resets it.
     pub(crate) fn rejected(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.rejected)
     }
@@ -138,7 +138,7 @@ impl CollectorClient {
         }
     }
 
-    /// Logs a problem when it begins and when it ends, and counts rejected data.
+    /// Logs when exports start to fail and when they succeed again, and counts rejected data.
     fn record(&self, result: &Result<Response<Bytes>, HttpError>) {
         let (signal, collector) = (self.signal.name(), &self.collector);
         let problem = match result {
@@ -146,7 +146,7 @@ impl CollectorClient {
                 self.signal.rejected_part(response.body()).map(|PartialSuccess { rejected, message }| {
                     self.rejected.fetch_add(rejected, Ordering::Relaxed);
                     format!(
-                        "the collector rejected a part of them: {}",
+                        "the collector rejected some of them: {}",
                         blanked_line(&message, MAX_MESSAGE_CHARS)
                     )
                 })

@@ -87,7 +87,7 @@ pub struct CallRecord {
     pub error: Option<String>,
     /// The time since it arrived, in milliseconds.
     pub duration_ms: f64,
-    /// The part of it before it ran. `None` if it didn't run.
+    /// The time from its arrival until it ran. `None` if it didn't run.
     pub waited_ms: Option<f64>,
     /// The CPU time that it used, in milliseconds.
     pub cpu_ms: f64,

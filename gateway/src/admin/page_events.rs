@@ -50,8 +50,8 @@ struct PageStream<C, H> {
 }
 
 impl SharedPage {
-    /// The current page, or one that is less than a second old. `None` if there is no content. A page of many plugins takes
-    /// long to render, so the threads that serve requests don't do it.
+    /// The current page, or one that is less than a second old. `None` if there is no content. A page with many plugins
+    /// takes long to render, so it is rendered on the background pool.
     pub(super) async fn current(
         &self,
         content: impl FnOnce() -> Option<PageContent> + Send + 'static,

@@ -272,7 +272,7 @@ impl AdminRouter {
         let detail = self.authenticate(head, route).await?;
         let route = route.ok_or(Rejection::Path)?;
         if route != AdminRoute::Trial {
-            background::request_return(); // an earlier request on the connection may have called a tool
+            background::request_return(); // an earlier tool call may have moved the connection
         }
         if !route.supports(&head.method) {
             return Err(Rejection::Method(route.methods()).into());

@@ -22,7 +22,7 @@ const MAX_CHOICES_OF_FORM: usize = 2_000;
 /// The maximum length of a default that a form shows, in bytes.
 const MAX_DEFAULT_BYTES: usize = 16 * 1024;
 
-/// The maximum number of inputs that are read. That of the largest form is smaller: a tool can ask 16 questions with 64 fields.
+/// The maximum number of inputs that are read. Forms have fewer: a tool can ask 16 questions with 64 fields each.
 const MAX_INPUTS: usize = 4096;
 
 /// The values of a submitted form, by the names of its inputs.
@@ -81,8 +81,8 @@ impl FormValues {
         self.get(input).filter(|text| !text.trim().is_empty())
     }
 
-    /// The values of a form that shows the members of an object, which is JSON text. Fields don't show large values, except
-    /// strings.
+    /// The values of a form that shows the members of an object. `members` is its JSON text. Fields show large
+    /// values only if they are strings.
     pub(super) fn of_members(fields: &[FormField<'_>], members: &str) -> Self {
         let fields: HashMap<&str, &FormField<'_>> = fields.iter().map(|field| (field.name, field)).collect();
         let mut shown = HashMap::new();
@@ -186,7 +186,7 @@ impl FormField<'_> {
         }
     }
 
-    /// The JSON text of the value that was entered. `None` leaves the member out. No value is built: a text can be large.
+    /// The entered value as JSON text. `None` omits the member. Texts can be large, so they aren't parsed into values.
     ///
     /// # Errors
     /// A sentence without a period.
@@ -226,7 +226,7 @@ pub(super) fn quoted(text: &str) -> String {
     quoted
 }
 
-/// Adds a member to the text of an object, which is empty at first and has no closing brace.
+/// Adds a member to the JSON text of an object, without the closing brace. The text is empty at first.
 pub(super) fn push_member(object: &mut String, name: &str, value: &str) {
     object.push(if object.is_empty() { '{' } else { ',' });
     json::push_string(object, name);

@@ -34,7 +34,7 @@ use crate::admin::tool_form::{
 /// The maximum size of a submitted form, in bytes.
 pub(super) const MAX_TRIAL_BODY_BYTES: usize = 2 * 1024 * 1024;
 
-/// The maximum size of the questions in a form, in bytes. They are read as values, of which a tool can ask 20,000.
+/// The maximum size of the questions in a form, in bytes. They become trees of values, at most 20,000 for each.
 const MAX_QUESTIONS_BYTES: usize = 512 * 1024;
 
 /// The maximum number of calls from the page at the same time: far below the number of connections.
@@ -339,7 +339,7 @@ impl TrialRequest {
             push_member(&mut params, "inputResponses", answers);
         }
         let params = finished_object(params);
-        // A message is one line, and a text area has several.
+        // A message must be one line, but arguments from a text area can have several.
         let params = params.replace(['\n', '\r'], " ");
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#).into_bytes()
     }
@@ -359,7 +359,7 @@ fn outcome(answer: Option<CountedMessage>, request: &TrialRequest, took: Duratio
     let parts = ["resultType", "inputRequests", "requestState", "_meta"];
     let [kind, requests, state, meta] = json::members(result.unwrap_or_default(), parts);
     let is_question = string(kind) == "input_required";
-    // The number of values in questions is limited.
+    // Each question has a limited number of values.
     let requests = requests.filter(|_| is_question).and_then(|requests| serde_json::from_str(requests).ok());
     let Some(requests) = requests else { return TrialOutcome::Result { response: answer, took } };
     let mut reasons = Vec::new();

@@ -130,13 +130,13 @@ impl AdminListener {
         let auditor = audit.cloned();
         let refusals = Arc::clone(metrics);
         let calls = Arc::clone(history);
-        let (endpoint, of_requests) = (Arc::clone(server), Arc::clone(server));
+        let (endpoint, memory_source) = (Arc::clone(server), Arc::clone(server));
         let (tokens, open_catalog) = (supervisor.tokens(), supervisor.catalog());
         self.opener.set_started(AdminContext {
             status: Box::new(supervisor.status_reader()),
             snapshot: Box::new(snapshot_reader(sources)),
             catalog: supervisor.catalog(),
-            request_memory: Box::new(move |address| of_requests.body_memory(&Caller::Operator(address))),
+            request_memory: Box::new(move |address| memory_source.body_memory(&Caller::Operator(address))),
             call: Box::new(move |address, request, memory| {
                 Box::pin(operator_call(Arc::clone(&endpoint), address, request, memory))
             }),

@@ -13,7 +13,7 @@ const SLOTS: usize = MINUTES / MINUTES_PER_SLOT as usize;
 
 /// The upper bound of the first class of durations is `2^FIRST_BITS` microseconds.
 const FIRST_BITS: u32 = 4;
-/// Each doubling has `2^STEP_BITS` classes, so a percentile is wrong by an eighth at most.
+/// Each doubling has `2^STEP_BITS` classes, so percentiles are off by a quarter at most, and by an eighth for one call.
 const STEP_BITS: u32 = 2;
 /// The last class has everything above nine minutes.
 const CLASSES: usize = 102;
@@ -181,7 +181,7 @@ fn percentile(classes: &[u64; CLASSES], percent: u64) -> Option<Duration> {
     for (class, count) in classes.iter().enumerate() {
         if *count > 0 && below + count >= wanted {
             let (low, high) = (lower_bound(class), lower_bound(class + 1));
-            // Half a step less: a single call is most likely in the middle.
+            // The middle of the call's part of the class: a single call is closest to the middle on average.
             let micros = low + (high - low) * (2 * (wanted - below) - 1) / (2 * count);
             return Some(Duration::from_micros(micros));
         }

@@ -49,7 +49,7 @@ fn calls_that_no_role_allows_name_the_caller() {
     }
     let seen = history.read();
     let [denied] = &seen.denied[..] else { panic!("{:?}", seen.denied) };
-    assert_eq!((denied.access().as_str(), denied.seen.count), ("a call of `a_run` by `ci`", 2));
+    assert_eq!((denied.access().as_str(), denied.seen.count), ("a call to `a_run` by `ci`", 2));
     assert_eq!(
         seen.refusals.iter().map(|(word, seen)| (*word, seen.count)).collect::<Vec<_>>(),
         [("unknown_tool", 1)]

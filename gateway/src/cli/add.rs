@@ -128,9 +128,7 @@ impl Add {
         let missing = fit::missing_settings(loaded.plugin().manifest(), &plugin);
         if !missing.is_empty() {
             let table = format!("[plugins.{id}.config]");
-            print::warning(&format!(
-                "`{id}` has required settings; add {missing} to `{table}`, or use `--setting`"
-            ));
+            print::warning(&format!("required settings of `{id}` are missing; add {missing} to `{table}`"));
         }
         if !common.quiet {
             let option = configuration::config_option(common);

@@ -151,7 +151,7 @@ fn configured_output() -> Result<PathBuf, CommandError> {
     Ok(source.strip_prefix(&directory).map_or_else(|_| source.clone(), Path::to_path_buf))
 }
 
-/// The variables of this process. Secrets that aren't set have a value, because a build doesn't need them.
+/// The environment of this process. Missing secrets have a placeholder, because a build doesn't need them.
 struct WithoutSecrets;
 
 impl Environment for WithoutSecrets {

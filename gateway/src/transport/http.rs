@@ -45,8 +45,8 @@ use tls::ListenerTls;
 /// The path of the MCP endpoint.
 pub const MCP_PATH: &str = "/mcp";
 
-/// The time for which a gateway with health probes accepts connections during shutdown. A load balancer that checks once
-/// a second and needs two failed checks, as in docs/scaling.md, sends nothing more by then.
+/// The time for which a gateway with health probes accepts connections during shutdown. By then, a load balancer that
+/// checks once a second and needs two failed checks, as in docs/scaling.md, has stopped sending requests.
 const DRAIN_TIME: Duration = Duration::from_secs(3);
 
 /// The minimum number of connections to the Unix socket.

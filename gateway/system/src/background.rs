@@ -292,7 +292,7 @@ impl Drop for Entered {
     }
 }
 
-/// True on the pool's threads.
+/// True on a thread of the pool.
 #[must_use]
 pub fn is_pool_thread() -> bool {
     PLACE.get().is_in_background()

@@ -258,7 +258,7 @@ static void work_runs_once_in_all_rounds(void) {
     mg_expect_string(mg_test_state("orders"), "2");
     mg_expect_string(mg_call("order_nothing", "{}").text, "out of stock");
     mg_expect_string(mg_call("order_twice", "{}").text,
-        "`mg_once` has the key `number` twice in one call, so the second would get the result of the first");
+        "`mg_once` is used twice with the key `number` in one call, so the second would get the result of the first");
 }
 
 static void writes_before_a_question_are_found(void) {

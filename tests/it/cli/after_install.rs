@@ -206,7 +206,7 @@ fn add_names_missing_settings_and_takes_settings() {
     fs::write(home.path("p.wasm"), Plugin::version(1).settings(schema.to_string()).build()).unwrap();
     let printed = notes(&home, &["add", "./p.wasm", "--setting", "days = 3", "--yes"]);
     assert!(
-        printed.contains("warning: `p` has required settings; add `server` to `[plugins.p.config]`"),
+        printed.contains("required settings of `p` are missing; add `server` to `[plugins.p.config]`"),
         "{printed}"
     );
     assert!(failure(&home, &["check"], 78).contains("missing the required setting `server`"));

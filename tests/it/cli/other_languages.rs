@@ -331,12 +331,12 @@ fn a_broken_javascript_module_is_shown_with_its_line_and_the_fix() {
     for (first_line, expected) in [
         (
             "import { sep } from \"node:path\"; sep.length;",
-            "`node:path` is a module of Node, which plugins don't have",
+            "`node:path` is a Node module, and plugins don't run in Node",
         ),
-        ("import fs from \"fs\"; fs.length;", "which plugins don't have; use `files` of `moongate`"),
+        ("import fs from \"fs\"; fs.length;", "plugins don't run in Node; use `files` from `moongate`"),
         (
             "await fetch(\"https://rates.example\");",
-            "modules are loaded when the component is built; send requests in calls",
+            "`fetch` works only in calls; top-level code runs at build time",
         ),
         ("(undefined as any).x;", "(src/plugin.ts:1:"),
     ] {

@@ -117,7 +117,7 @@ fn callers_with_many_requests_give_way_while_others_are_active() {
     });
 }
 
-/// Over HTTP+SSE, a request is answered at once, but its call is still in progress.
+/// Over HTTP+SSE, the response to a POST is sent at once, while the call is still in progress.
 #[test]
 fn calls_over_http_sse_are_requests_in_progress() {
     let workspace = zoo("");

@@ -79,7 +79,7 @@ enum Behaviour {
     Accepting,
     /// It reads requests and never responds.
     Hanging,
-    /// It responds with success, but reports that it has rejected one span.
+    /// It responds with success, but reports one span as rejected.
     Rejecting,
 }
 

@@ -134,7 +134,7 @@ impl TestServer {
         Self::serve_tls(chain, &own_key, certificate.pem())
     }
 
-    /// The same with a self-signed certificate of a CA, as `openssl req -x509` makes it.
+    /// The same with a self-signed certificate of an authority, as `openssl req -x509` creates by default.
     ///
     /// # Panics
     /// As [`Self::start_tls`].

@@ -152,8 +152,8 @@ pub fn certificate_problem(error: &CertificateError) -> String {
                 .to_owned()
         }
         CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
-            "it is the certificate of an authority; create one with `basicConstraints=CA:FALSE` (with `openssl req -x509`, \
-             pass it with `-addext`)"
+            "it is the certificate of an authority; create a certificate with `basicConstraints=CA:FALSE` (with \
+             `openssl req -x509`, pass it with `-addext`)"
                 .to_owned()
         }
         other => other.to_string(),

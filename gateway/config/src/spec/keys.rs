@@ -290,7 +290,8 @@ static HTTP: &[Key] = &[
         ValueKind::Boolean,
         "false",
         "Also answer the health probes `/livez` and `/readyz` on this port, without authentication. The responses contain \
-         no reasons. On shutdown, the gateway then accepts connections for 3s, until load balancers have noticed.",
+         no reasons. With the probes, the gateway accepts connections for 3s more on shutdown, so that load \
+         balancers can notice.",
     ),
     key("auth", ValueKind::Table(AUTH), "Authentication of callers."),
     key(

@@ -1,8 +1,8 @@
 //! The end of a guest's stderr, for the log line about its crash.
 //!
 //! Runtimes print the reason there: Rust a panic message, Python a traceback, JavaScript an exception. The lines are
-//! shown unchanged, because each runtime has its own format and changes it. Only Rust's note about its backtraces is left
-//! out, because plugins can't print any.
+//! shown unchanged, because each runtime has its own format and changes it. Only Rust's note about backtraces is
+//! omitted, because plugins can't print them.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use super::text;
 const MAX_LINES: usize = 20;
 /// The maximum number of bytes in a report.
 const MAX_BYTES: usize = 2 << 10;
-/// The start of a note that Rust's panics print.
+/// The start of the note that Rust prints after a panic message.
 const BACKTRACE_NOTE: &str = "note: run with `RUST_BACKTRACE=1`";
 
 /// The last lines that a guest printed to stderr before it crashed. Never empty.

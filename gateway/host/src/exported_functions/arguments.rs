@@ -76,7 +76,7 @@ struct ValueReader<'t> {
     is_exceeded: bool,
     /// The JSON pointer to the current value. After an error, it is that of the invalid value.
     pointer: String,
-    /// The names in the types of the values.
+    /// The indexes of the names in the types of the values.
     names: NameIndexes<'t>,
 }
 
@@ -310,8 +310,9 @@ impl<'de, 't> Visitor<'de> for ValueSeed<'_, 't> {
     }
 }
 
-/// The type of the elements of `list<u8>`, and of the keys of entries.
+/// The type of the elements of `list<u8>`.
 static BYTE: ValueType = ValueType::Integer(IntegerType::U8);
+/// The type of the keys of entries.
 static KEY: ValueType = ValueType::String;
 
 /// Reads a pair of a key and a value of a type.
@@ -435,7 +436,7 @@ fn case<'de, 't, A: MapAccess<'de>>(
 ) -> Result<(String, Option<Box<Val>>), A::Error> {
     let mut tag: Option<(String, Option<&ValueType>)> = None;
     let mut payload = None;
-    // Its type isn't known before the tag. It isn't copied, because it can contain others.
+    // The payload, if it comes before the tag. It isn't copied, or nested payloads would be copied once per level.
     let mut raw: Option<&'de RawValue> = None;
     while let Some(key) = members.next_key::<String>()? {
         match (&*key, &tag) {

@@ -97,7 +97,7 @@ fn entry(value: &Val) -> Result<(&str, &Val), WriteError> {
 struct JsonText<'t> {
     text: String,
     max_bytes: usize,
-    /// The names in the types of the values.
+    /// The indexes of the names in the types of the values.
     names: NameIndexes<'t>,
 }
 

@@ -485,7 +485,8 @@ async fn wrong_arguments_and_large_values_end_only_the_call() {
     assert_eq!(host.gauges(), idle_gauges());
 }
 
-/// Each value would be compared with every name, and a call can't be interrupted while its arguments are read.
+/// Without an index, each value would be compared with every name, and a call can't be interrupted while its
+/// arguments are read.
 #[test]
 fn long_lists_of_names_are_searched_once_per_call() {
     const NAMES: usize = 10_000;
@@ -513,7 +514,7 @@ fn long_lists_of_names_are_searched_once_per_call() {
     }
 }
 
-/// A value before its tag was copied once for each of the values that contain it.
+/// Values before their tags once were copied at each level of nesting.
 #[test]
 fn values_before_their_tags_are_passed() {
     let ty = |inner| ValueType::Variant(vec![("more".to_owned(), Some(inner)), ("end".to_owned(), None)]);

@@ -14,7 +14,7 @@ const MAX_TYPE_BYTES: usize = 4 << 20;
 /// The memory of a type without its names and parts, in bytes.
 const TYPE_BYTES: usize = 64;
 
-/// The number of names that are searched one by one.
+/// Lists of up to this many names are searched without an index.
 const MAX_SEARCHED_NAMES: usize = 32;
 
 /// A type of values that have a form in JSON.
@@ -85,13 +85,13 @@ impl IntegerType {
     }
 }
 
-/// Finds names in lists of names that are part of types. A list can be long and needed for many values, so it is searched
-/// only once.
+/// Finds names in the lists that are part of types. A list can be long and needed for many values, so a long one is
+/// indexed when it is first used.
 #[derive(Debug, Default)]
 pub(super) struct NameIndexes<'t>(HashMap<usize, HashMap<&'t str, usize>>);
 
 impl<'t> NameIndexes<'t> {
-    /// The position of a name in a list, of which each item has one.
+    /// The position of the item with this name in a list.
     pub(super) fn position<T>(
         &mut self,
         items: &'t [T],

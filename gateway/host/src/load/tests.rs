@@ -300,7 +300,7 @@ async fn only_errors_that_depend_on_the_bytes_are_final() {
     assert!(!error.is_final());
 }
 
-/// A thousand plugins are described again at a start, and the first list of tools would wait for them.
+/// Otherwise the first tool list would wait for a thousand plugins that are described again at startup.
 #[tokio::test]
 async fn loads_for_background_work_stay_at_its_priority() {
     let thread = || Ok(std::thread::current().name().unwrap_or_default().to_owned());

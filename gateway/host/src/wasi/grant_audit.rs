@@ -53,7 +53,7 @@ impl LoggedWarnings {
         &self.access
     }
 
-    /// Adds an access that the gateway checked outside of the sandbox.
+    /// Records an access that the gateway checked outside the sandbox.
     pub(crate) fn note_access(&self, config: &PluginConfig, event: &GrantEvent) {
         match event {
             GrantEvent::Used(grant) => self.access.used(grant.clone()),
@@ -61,7 +61,7 @@ impl LoggedWarnings {
                 let change = GrantedLists::of(config).change(fix.as_ref()?);
                 Some(format!("{change} `[plugins.{}.allow]`", config.id))
             }),
-            // Limits are only in the sandbox.
+            // Only the sandbox has limits.
             GrantEvent::Limited { .. } => {}
         }
     }

@@ -213,7 +213,7 @@ fn missing_grant_error(
     CallError::NotGranted(why)
 }
 
-/// Notes an access for the operator, and for the caller's report.
+/// Records an access for the operator, and for the caller's report.
 fn note_access(catalog_plugin: &CatalogPlugin, context: &CallContext, event: GrantEvent) {
     catalog_plugin.plugin().note_access(&event);
     if let Some(grant_report) = &context.grant_report {

@@ -66,7 +66,7 @@ impl SessionStore {
         );
         let closing = match &shared {
             SharedPart::None => self.stop.clone(),
-            SharedPart::Copy(..) => CancellationToken::new(), // other replicas forward the client's answers
+            SharedPart::Copy(..) => CancellationToken::new(), // other gateways forward answers until the call ends
         };
         let session = Session::new(id, caller, greeting, listener, Arc::default(), streams, closing, shared);
         let session = Arc::new(session);

@@ -16,7 +16,7 @@ const MAX_REFUSED: usize = 30;
 /// Up to this number of plugins, their permissions are shown without a click.
 const MAX_OPEN_SHEETS: usize = 8;
 
-/// The accesses that plugins were refused for lack of a grant, and callers for lack of a role.
+/// The refused accesses: those of plugins without a grant, and calls that no role allows.
 pub(super) fn refused(page: &PageContent) -> Markup {
     let snapshot = &page.snapshot;
     let mut all = Vec::new();

@@ -10,7 +10,7 @@ use super::html::{Tone, badge, count, errors, nothing, number, plot, shown, tabl
 use crate::call_history::{CalledName, CallerUse, RecentCall};
 use crate::call_line::short_duration;
 
-/// Calls that took longer have their waits and their CPU time.
+/// For calls that took at least this long, the page shows the wait and the CPU time.
 const MIN_EXPLAINED_DURATION: Duration = Duration::from_millis(100);
 
 /// The shortest wait that is shown.
@@ -93,8 +93,8 @@ pub(super) fn callers(page: &PageContent) -> Markup {
     table("callers", [text("Caller"), number("Calls"), number("Errors"), text("Last call")], &rows)
 }
 
-/// The duration of a call. That of a slow one is explained: the rest of the time, it waited for files, other servers or
-/// a processor.
+/// The duration of a call. For a slow one, also its wait in the queue and its CPU time: the rest of the time, it waited
+/// for files, other servers or a processor.
 fn duration(call: &RecentCall) -> Markup {
     let RecentCall { took, waited, cpu_time, .. } = call;
     let waited = waited.filter(|waited| *waited >= MIN_SHOWN_WAIT);

@@ -289,7 +289,7 @@ fn result_section(response: &[u8], took: Duration) -> Markup {
     }
 }
 
-/// The string with this member's name. Empty if there is none.
+/// The string in this member. Empty if there is none.
 fn text_member<'a>(object: &'a str, key: &str) -> Cow<'a, str> {
     json::member(object, key).and_then(json::string_value).unwrap_or_default()
 }

@@ -34,7 +34,7 @@ pub(super) fn require_usable_grants(
     Err(CommandError::new(ExitKind::Usage).message(&message, Some(hint)))
 }
 
-/// The names of the required settings that the plugin doesn't have, as a list in a sentence.
+/// The names of the plugin's missing required settings, for a sentence.
 pub(super) fn missing_settings(manifest: &Manifest, plugin: &PluginConfig) -> String {
     let schema = manifest.info.settings_schema.as_ref().and_then(|schema| schema.to_value().ok());
     let schema = schema.unwrap_or_default();

@@ -193,7 +193,7 @@ fn parse_grant(text: &str) -> Result<(String, String), CommandError> {
     Ok((key.to_owned(), value.to_owned()))
 }
 
-/// The key and the value of a line. `what` is a noun for it.
+/// The key and the value of a line. `what` is the noun for it in errors.
 fn parse_line<'a>(text: &'a str, what: &str, example: &str) -> Result<(&'a str, &'a str), CommandError> {
     let Some((key, value)) = text.split_once('=') else {
         return Err(usage(&format!("invalid {what} `{}`", print::inline(text)), example));

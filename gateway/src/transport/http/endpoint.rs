@@ -384,8 +384,8 @@ pub(super) struct AnsweredRequest {
 }
 
 impl AnsweredRequest {
-    /// The response, after those of requests that weren't refused. The head isn't kept until then: many streams of
-    /// HTTP/2 can wait, and their heads count for no caller.
+    /// The response. If the request was refused, it first makes way for others. The head is dropped before: many HTTP/2
+    /// streams can wait, and their heads count for no caller.
     pub(super) async fn make_way(self, head: request::Parts) -> Response {
         drop(head);
         if let Some(address) = self.makes_way {

@@ -42,8 +42,8 @@ const IDLE_BEFORE_CLOSE: Duration = Duration::from_secs(5);
 /// The minimum time that a connection stays open during shutdown, even if idle: its stream may end with a message.
 const MIN_CLOSE_DELAY: Duration = Duration::from_secs(1);
 
-/// The time during shutdown in which a connection can still send a request, because it may be in transit. Responses then
-/// close their connection.
+/// The time during shutdown in which a connection waits for a request that can be in transit. Responses then close
+/// their connection.
 const LAST_REQUEST_TIME: Duration = Duration::from_secs(1);
 
 /// The maximum size of a request head, in bytes.
@@ -92,7 +92,7 @@ pub(crate) struct ListenerLimits {
     /// The time limit for a request head, including the idle time before it. A proxy must close an idle connection
     /// first, so that it sends no request to a closing server.
     pub(crate) idle: Duration,
-    /// The time for which connections are still accepted during shutdown, until a load balancer has noticed it.
+    /// The time for which connections are still accepted during shutdown, so that a load balancer can notice it.
     pub(crate) drain: Duration,
 }
 
@@ -189,8 +189,8 @@ impl HttpListener {
     }
 
     /// Serves until `stop` is cancelled and `limits.drain` has passed, then lets requests finish; idle connections are
-    /// closed earlier. `over` ends all of it, and is first polled when `stop` is cancelled. Without `tls`, it serves plain
-    /// HTTP. Returns the number of busy connections that were dropped.
+    /// closed earlier. `over` ends everything; it is first polled when `stop` is cancelled. Without `tls`, it serves
+    /// plain HTTP. Returns the number of busy connections that were dropped.
     pub(crate) async fn serve(
         self,
         router: Router,
@@ -280,10 +280,10 @@ impl Acceptor<'_> {
         }
     }
 
-    /// Serves the connections that wait to be accepted: closing the listener resets them.
+    /// Serves the connections in the listen queue, because closing the listener would reset them.
     async fn serve_queued(&mut self, listener: TcpListener) -> io::Result<()> {
         let listener = listener.into_std()?;
-        let deadline = Instant::now() + LAST_REQUEST_TIME; // they can arrive faster than they get slots
+        let deadline = Instant::now() + LAST_REQUEST_TIME; // connections can arrive faster than they get slots
         while Instant::now() < deadline {
             match listener.accept() {
                 Ok((stream, client)) => {
@@ -319,7 +319,7 @@ impl Acceptor<'_> {
     }
 }
 
-/// Waits until the gateway stops, and then for a request that may be in transit.
+/// Waits until the gateway stops, and then as long as a request can be in transit.
 pub(super) async fn wait_for_last_request(stop: &CancellationToken) {
     stop.cancelled().await;
     sleep(LAST_REQUEST_TIME).await;

@@ -34,7 +34,7 @@ _IMPORTS = {
     "http": ["wasi:http/outgoing-handler@0.2.12"],
 }
 
-# Packages that authors know for requests. They open sockets, which fails only in calls.
+# Popular HTTP packages. They open sockets, which would fail only during a call.
 _SOCKETS = {"aiohttp", "httpx", "requests", "urllib3"}
 
 # During a call, there are no files to import, so modules that only a function imports are imported here.

@@ -330,7 +330,7 @@ def _answer(need_input: Any, run: Any) -> Any:
 
 
 def _own(frames: TracebackType | None) -> TracebackType | None:
-    """The traceback from the first frame outside of this library, so that the log shows the plugin's lines first."""
+    """The traceback from the first frame outside this library, so that the log shows the plugin's lines first."""
     own = frames
     while own is not None and own.tb_frame.f_globals.get("__name__", "").startswith("moongate."):
         own = own.tb_next

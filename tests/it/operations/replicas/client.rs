@@ -9,11 +9,11 @@ use std::time::Duration;
 use moongate_tests::{envelope, initialize_params, request};
 use serde_json::{Value, json};
 
-/// The time without any byte after which a connection counts as lost if gateways are killed and stopped. Streams have a
-/// comment every second.
+/// The time without any byte after which a connection counts as lost, in tests that kill or stop gateways. Streams have
+/// a comment every second.
 pub(super) const SILENCE: Duration = Duration::from_secs(6);
 
-/// The same if none is: the machine can be busy.
+/// The same in other tests. It is longer, because the machine can be busy.
 const LONG_SILENCE: Duration = Duration::from_secs(60);
 
 /// The number of comments on a stream, one a second, after which its call should have ended even if its gateway is lost.
@@ -128,11 +128,11 @@ impl Response {
     }
 }
 
-/// The reason why it is unknown whether a call was made.
+/// The reason that it is unknown whether a call was made.
 #[derive(Debug)]
 #[expect(dead_code, reason = "panics show it")]
 pub(super) enum UnknownOutcome {
-    /// This status, of the load balancer or of a gateway.
+    /// The load balancer or a gateway returned this status.
     Refused(u16),
     /// The connection broke, or nothing arrived in time.
     Lost,
@@ -277,8 +277,8 @@ impl Session {
         }
     }
 
-    /// Answers a question. If no gateway accepts the answer now, it is sent again for as long as the call runs: its gateway
-    /// can be lost or, like the store, away for a while.
+    /// Answers a question. If no gateway accepts the answer now, it is sent again while the call runs: the call's
+    /// gateway can be lost, and the gateway or the store can be unavailable for a while.
     pub(super) fn answer(&self, question: &Value, result: &Value) {
         let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": result });
         self.unsent_answers.borrow_mut().push(answer.to_string());

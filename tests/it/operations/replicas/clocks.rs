@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::client::{CallEnd, Session, call_stateless};
 
-/// The differences of the gateways' clocks from that of the machine.
+/// The offsets of the gateways' clocks from the machine's clock.
 const OFFSETS: [&str; 3] = ["+0s", "+60s", "-60s"];
 
 /// The calls of `zoo_echo` that are allowed in an hour.
@@ -20,7 +20,7 @@ fn faketime_library() -> Option<String> {
     Some(String::from_utf8(output.stdout).expect("a path").trim().to_owned())
 }
 
-/// Starts a gateway with this clock. Only the time of day differs: durations are the same for all.
+/// Starts a gateway whose clock has this offset. Only the time of day differs; durations are the same for all.
 fn start(workspace: &Workspace, library: &str, offset: &str) -> Http {
     let mut command = workspace.command(&["serve"]);
     command.env("LD_PRELOAD", library).env("FAKETIME", offset);
@@ -48,8 +48,8 @@ fn ask_stateless(from: &Http, to: &Http) {
     assert!(again["error"]["message"].as_str().is_some_and(|it| it.contains("already used")), "{again}");
 }
 
-/// Opens a session at one gateway, where a call asks, and answers at another. Then the session is notified there of a
-/// change that the first one reports.
+/// Opens a session at one gateway, where a call asks a question, and answers it at another. There, the session is then
+/// notified of a change that the first gateway reports.
 fn use_session(from: &Http, to: &Http) {
     let mut session = Session::open(from.address());
     let end = session.request(

@@ -13,7 +13,7 @@ const ZOO: &str = "[plugins.zoo]\nsource = \"@zoo@\"\nallow.client = [\"elicitat
 /// The kinds of clients.
 const CLIENTS: [&str; 3] = ["call", "ask in a session", "listen"];
 
-/// The rounds in which each client succeeds before the next gateway stops.
+/// The rounds that each client must complete before the next gateway stops.
 const ROUNDS_BETWEEN: u32 = 3;
 
 fn echo() -> Value {

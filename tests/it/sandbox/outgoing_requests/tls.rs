@@ -42,13 +42,13 @@ fn trusts_the_configured_ca_and_rejects_wrong_certificates() {
         "{log}"
     );
     assert!(misnamed.requests().is_empty() && remote.requests().len() == 2);
-    // `openssl req -x509` makes such certificates.
+    // By default, `openssl req -x509` creates such certificates.
     let authority = TestServer::start_tls_as_ca(&["127.0.0.1"]);
     let workspace = trusting(&authority, &all_of(&authority));
     let mut stdio = Stdio::initialized(&workspace, "2025-11-25");
     assert_eq!(refused(&mut stdio, &authority.url("/hello")), "TlsCertificateError");
     let (_, _, log) = stdio.finish();
-    assert!(log.contains("create one with `basicConstraints=CA:FALSE`"), "{log}");
+    assert!(log.contains("create a certificate with `basicConstraints=CA:FALSE`"), "{log}");
     // A server without TLS.
     let clear = TestServer::start();
     let url = clear.origin().replace("http:", "https:");

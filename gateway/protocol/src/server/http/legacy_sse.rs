@@ -201,7 +201,7 @@ impl Server {
     }
 
     /// Handles a message that a client posted. The answer is sent on its stream. `memory` is that of the body, and
-    /// `in_progress` is kept until the answer was sent.
+    /// `in_progress` is dropped when the answer has been sent.
     pub async fn post_legacy_message(
         self: &Arc<Self>,
         caller: &Caller,
