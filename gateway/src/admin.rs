@@ -26,7 +26,7 @@ use crate::metrics::MetricsFormat;
 use crate::replicas::Replica;
 use crate::supervisor::control::{AdminCredentials, Reloader};
 use crate::supervisor::status::SupervisorStatus;
-use crate::transport::http::listener::{HttpListener, ListenerLimits, ListenerPurpose};
+use crate::transport::http::listener::{HttpListener, ListenerLimits, ListenerPurpose, ListenerShutdown};
 use crate::transport::http::tls::ListenerTls;
 use crate::transport::http::{BindError, admin_connections, reserved_files};
 
@@ -200,9 +200,11 @@ impl BoundAdminListener {
         let tls = ListenerTls::new(tls.subscribe(), ListenerPurpose::Admin);
         let over = async { tokio::time::sleep(SHUTDOWN_GRACE).await }; // starts when it is first polled
         let connections = admin_connections(reserved_files());
-        let limits = ListenerLimits { connections, idle: IDLE_TIMEOUT, drain: Duration::ZERO };
+        let limits = ListenerLimits { connections, idle: IDLE_TIMEOUT };
+        // No load balancer sends requests here.
+        let shutdown = ListenerShutdown { drained: stop.clone(), stop, last_request: Duration::ZERO };
         tokio::select! {
-            _ = self.listener.serve(router, tls, limits, stop, over) => {}
+            _ = self.listener.serve(router, tls, limits, shutdown, over) => {}
             () = state.follow_token(token.subscribe()) => {}
         }
     }

@@ -153,6 +153,8 @@ pub struct App {
     draining: CancellationToken,
     ending: TransportShutdown,
     transports: TransportTasks,
+    /// True if load balancers can ask the endpoint whether the gateway stops.
+    has_health_probes: bool,
     trace: Option<Trace>,
     audit: Option<Arc<Auditor>>,
     otlp: Option<Arc<OtlpExporter>>,
@@ -253,6 +255,7 @@ impl App {
             admin.open(sources, observers, is_open, &draining);
         }
         Ok(Self {
+            has_health_probes: address.is_some() && config.http.health,
             supervisor,
             server,
             address,
@@ -460,6 +463,7 @@ impl Drop for App {
     fn drop(&mut self) {
         self.draining.cancel();
         self.ending.stop_accepting.cancel();
+        self.ending.drained.cancel();
         self.ending.time_up.cancel();
     }
 }

@@ -27,6 +27,9 @@ pub(crate) const GRACE_WITHOUT_CLIENT: Duration = Duration::from_secs(2);
 pub struct TransportShutdown {
     /// Cancelled when the transport must not accept any new requests. Running ones continue.
     pub stop_accepting: CancellationToken,
+    /// Cancelled after `stop_accepting`, once load balancers have noticed it: an HTTP listener with health probes accepts
+    /// connections until then.
+    pub drained: CancellationToken,
     /// Cancelled when the time is up: running requests are dropped.
     pub time_up: CancellationToken,
     /// Cancelled by the transport when its only peer has disconnected. Running requests continue until the time is up.

@@ -334,7 +334,8 @@ const cJSON *mg_ask(const char *key, const char *message, const mg_field *fields
 const cJSON *mg_once(const char *key, cJSON *(*work)(void *context), void *context) {
     if (!once_results) {
         const char *before = mg_host_round_state();
-        once_results = before ? cJSON_Parse(before) : cJSON_CreateObject();
+        once_results = before ? cJSON_Parse(before) : NULL;
+        if (!cJSON_IsObject(once_results)) once_results = cJSON_CreateObject();
     }
     mg_host_begin_once(key);
     cJSON *result = cJSON_GetObjectItemCaseSensitive(once_results, key);

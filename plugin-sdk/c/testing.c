@@ -145,6 +145,10 @@ const char *mg_test_change(size_t index) {
 void mg_run_test(const char *name, void (*test)(void)) {
     delete_from(SETTING);
     mg_begin();
+    // A test can call functions of the plugin without a call.
+    round_state = repeated_write = once_problem = NULL;
+    once_keys = NULL;
+    once_depth = 0;
     test_name = name;
     has_failed = false;
     test();

@@ -120,7 +120,8 @@ async function load() {
 }
 
 /** The frames of a stack that are in the project's own files, not in its packages. */
-function ownFrames({ stack = "" }) {
+function ownFrames(error) {
+    const stack = String(error?.stack ?? "");
     const root = `${process.cwd()}/`;
     const frames = stack.split("\n").filter((line) => /^ +at /.test(line) && line.includes(root));
     return frames.filter((line) => !/node_modules/.test(line) && !line.includes(here)).map((line) => line.replace(root, "")).join("\n");

@@ -14,6 +14,7 @@ pub(crate) mod exports;
 pub(crate) mod file;
 pub(crate) mod known_files;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -337,7 +338,9 @@ pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, LoadError> + Send + 'static,
 ) -> Result<T, LoadError> {
     if background::is_pool_thread() {
-        return work();
+        // Like that of a blocking thread, a panic ends only this load.
+        let done = catch_unwind(AssertUnwindSafe(work));
+        return done.unwrap_or_else(|_| Err(LoadError::Internal("loading panicked".to_owned())));
     }
     let result = tokio::task::spawn_blocking(work).await;
     result.unwrap_or_else(|error| Err(LoadError::Internal(format!("loading panicked: {error}"))))

@@ -58,6 +58,8 @@ pub(crate) struct CollectorClient {
     signal: Signal,
     collector: String,
     is_failing: AtomicBool,
+    /// True once the collector has rejected a part of what it received.
+    has_rejected: AtomicBool,
     /// The spans or data points that the collector rejected although it responded with success.
     rejected: Arc<AtomicU64>,
 }
@@ -104,6 +106,7 @@ impl CollectorClient {
             signal,
             collector: collector_name(endpoint),
             is_failing: AtomicBool::new(false),
+            has_rejected: AtomicBool::new(false),
             rejected: Arc::default(),
         }
     }
@@ -138,18 +141,20 @@ impl CollectorClient {
         }
     }
 
-    /// Logs when exports start to fail and when they succeed again, and counts rejected data.
+    /// Logs when exports start to fail and when they succeed again, and counts rejected data, whose first reason is logged.
     fn record(&self, result: &Result<Response<Bytes>, HttpError>) {
         let (signal, collector) = (self.signal.name(), &self.collector);
         let problem = match result {
             Ok(response) if response.status().is_success() => {
-                self.signal.rejected_part(response.body()).map(|PartialSuccess { rejected, message }| {
+                if let Some(PartialSuccess { rejected, message }) = self.signal.rejected_part(response.body())
+                {
                     self.rejected.fetch_add(rejected, Ordering::Relaxed);
-                    format!(
-                        "the collector rejected some of them: {}",
-                        blanked_line(&message, MAX_MESSAGE_CHARS)
-                    )
-                })
+                    if !self.has_rejected.swap(true, Ordering::Relaxed) {
+                        let message = blanked_line(&message, MAX_MESSAGE_CHARS);
+                        tracing::warn!("{collector} rejected some of the {signal}: {message}");
+                    }
+                }
+                None
             }
             Ok(response) => Some(format!("status {}", response.status().as_u16())),
             Err(error) => Some(error_with_cause(&**error)),

@@ -15,6 +15,10 @@ use crate::transport::GRACE_WITHOUT_CLIENT;
 use crate::transport::stdio::StdioOutcome;
 use moongate_host::HostGauges;
 
+/// The time for which a gateway with health probes still accepts connections. By then, a load balancer that checks once a
+/// second and needs two failed checks, as in docs/scaling.md, has stopped sending requests.
+const DRAIN_TIME: Duration = Duration::from_secs(3);
+
 /// The time limit for cancelled calls to clean up.
 const CLEANUP_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -144,7 +148,8 @@ fn result_of<T>(joined: Result<T, JoinError>) -> Option<T> {
 
 impl App {
     /// Stops accepting requests and waits for running ones: for the configured time, but two seconds at most if the
-    /// stdio client has disconnected, and no longer than until `hurry` completes.
+    /// stdio client has disconnected, and no longer than until `hurry` completes. If load balancers can notice the stop,
+    /// requests are accepted for three seconds before that time begins.
     pub async fn stop(mut self, reason: StopReason, hurry: impl Future) -> StopOutcome {
         self.draining.cancel();
         if let Some(reloading) = self.reloading.take() {
@@ -152,9 +157,20 @@ impl App {
         }
         self.ending.stop_accepting.cancel();
         self.server.close_streams();
+        let mut hurry = pin!(hurry);
+        let mut is_cut_short = false;
+        if reason == StopReason::Requested && self.has_health_probes {
+            is_cut_short = timeout(DRAIN_TIME, &mut hurry).await.is_ok();
+        }
+        self.ending.drained.cancel();
         let grace = match reason {
             StopReason::Requested => self.grace(),
             StopReason::StdioClientGone => self.grace().min(GRACE_WITHOUT_CLIENT),
+        };
+        let hurry = async {
+            if !is_cut_short {
+                hurry.await;
+            }
         };
         let stopped = self.drain(grace, hurry).await;
         self.server.leave_shared_sessions().await;

@@ -160,12 +160,26 @@ impl Environment for WithoutSecrets {
     }
 
     fn secret(&self, name: &str) -> Result<String, VarError> {
-        Ok(self.variable(name).unwrap_or_else(|_| "unset".to_owned()))
+        Ok(self.variable(name).unwrap_or_else(|_| placeholder(name)))
+    }
+
+    fn secret_file(&self, path: &Path) -> io::Result<String> {
+        match ProcessEnvironment.secret_file(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Ok(placeholder(&path.display().to_string()))
+            }
+            found => found,
+        }
     }
 
     fn names(&self) -> Vec<String> {
         ProcessEnvironment.names()
     }
+}
+
+/// A secret that is long enough for a key and differs from other secrets.
+fn placeholder(name: &str) -> String {
+    format!("{name}-{:064}", 0)
 }
 
 /// The error for a configuration without exactly one plugin from a file.

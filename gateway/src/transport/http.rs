@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::routing::any;
@@ -39,15 +38,11 @@ mod websocket_upgrade;
 use endpoint::Endpoint;
 pub use health_probes::EndpointHealth;
 pub use listener::BindError;
-use listener::{HttpListener, ListenerLimits, ListenerPurpose};
+use listener::{HttpListener, LAST_REQUEST_TIME, ListenerLimits, ListenerPurpose, ListenerShutdown};
 use tls::ListenerTls;
 
 /// The path of the MCP endpoint.
 pub const MCP_PATH: &str = "/mcp";
-
-/// The time for which a gateway with health probes accepts connections during shutdown. By then, a load balancer that
-/// checks once a second and needs two failed checks, as in docs/scaling.md, has stopped sending requests.
-const DRAIN_TIME: Duration = Duration::from_secs(3);
 
 /// The minimum number of connections to the Unix socket.
 const MIN_SOCKET_CONNECTIONS: usize = 8;
@@ -181,13 +176,14 @@ impl BoundEndpoint {
             }
         }
         let router = router.fallback(endpoint::not_found).with_state(endpoint);
-        let TransportShutdown { stop_accepting: stop, time_up: over, .. } = ending;
+        let TransportShutdown { stop_accepting: stop, drained, time_up: over, .. } = ending;
         let limits = ListenerLimits {
             connections: max_connections(config, socket_connections, memory_connections),
             idle: config.idle_timeout,
-            drain: if config.health { DRAIN_TIME } else { Duration::ZERO },
         };
-        self.0.serve(router, tls, limits, stop, over.cancelled_owned()).await
+        let drained = if config.health { drained } else { stop.clone() };
+        let shutdown = ListenerShutdown { stop, drained, last_request: LAST_REQUEST_TIME };
+        self.0.serve(router, tls, limits, shutdown, over.cancelled_owned()).await
     }
 }
 

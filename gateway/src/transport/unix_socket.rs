@@ -191,6 +191,7 @@ impl SocketConnection {
         let Self { server, stream, caller, slot, tap, idle_timeout } = self;
         let ending = TransportShutdown {
             stop_accepting: gateway.stop_accepting.child_token(),
+            drained: gateway.drained.clone(),
             time_up: gateway.time_up.child_token(),
             peer_gone: CancellationToken::new(),
         };

@@ -215,6 +215,11 @@ fn add_names_missing_settings_and_takes_settings() {
     let printed = notes(&home, &[&["add", "./p.wasm", "--yes"][..], &settings].concat());
     assert!(!printed.contains("warning"), "{printed}");
     home.succeed(&["check"]);
+    // The permissions wouldn't show another table.
+    for setting in ["[plugins.x] # = 1", "a = \"\"\"", "\"quoted\" = 1", "= 1"] {
+        let message = failure(&home, &["add", "time", "--setting", setting, "--yes"], 2);
+        assert!(message.contains("invalid setting"), "{message}");
+    }
     let message = failure(&home, &["add", "time", "--setting", "local_timezone", "--yes"], 2);
     assert!(
         message.contains("invalid setting `local_timezone`") && message.contains("--setting 'unit ="),

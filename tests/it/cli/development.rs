@@ -268,8 +268,13 @@ fn dev_needs_a_project_with_one_component() {
 #[test]
 fn builds_need_no_secrets() {
     let allow = "http = [\"https://a.example\"]\n\
-                 credentials = [{ origin = \"https://a.example\", headers = { x-key = { env = \"UNSET_KEY\" } } }]\n";
-    let workspace = Workspace::new(&format!("[plugins.a]\nsource = \"a.wasm\"\n[plugins.a.allow]\n{allow}"));
+                 credentials = [{ origin = \"https://a.example\", headers = { x-key = { env = \"UNSET_KEY\" }, \
+                 x-token = { file = \"secrets/token\" } } }]\n";
+    let gateway = "[gateway]\nsealing_key = { env = \"UNSET_SEALING_KEY\" }\n\
+                   [http.auth]\ntokens = [{ name = \"ann\", token = { env = \"UNSET_A\" } }, \
+                   { name = \"bob\", token = { env = \"UNSET_B\" } }]\n";
+    let workspace =
+        Workspace::new(&format!("{gateway}[plugins.a]\nsource = \"a.wasm\"\n[plugins.a.allow]\n{allow}"));
     workspace.write("package.json", "{}");
     let error = || {
         let output = moongate(&workspace, workspace.path(), &["build"]).output().unwrap();

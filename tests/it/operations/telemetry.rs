@@ -342,6 +342,6 @@ fn spans_that_a_collector_rejects_are_counted_and_logged() {
     };
     wait_until("the run and the request are exported", || spans("exported") + spans("failed") >= 2.0);
     assert!(spans("failed") >= 1.0, "{} failed", spans("failed"));
-    http.wait_for_log("rejected some of them: too");
+    http.wait_for_log("rejected some of the traces: too");
     assert!(!http.log().contains('\u{1b}'), "{}", http.log());
 }

@@ -4,10 +4,16 @@
 
 use std::collections::BTreeMap;
 use std::env::VarError;
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::Path;
 
 use moongate_model::text::nearest_name;
 
-/// The source of environment variables.
+/// The largest secret, in bytes. A larger file was probably named by mistake, such as a log or a disk.
+const MAX_SECRET_BYTES: u64 = 64 * 1024;
+
+/// The source of environment variables and of secret files.
 pub trait Environment {
     /// The value of the variable `name`.
     ///
@@ -21,6 +27,26 @@ pub trait Environment {
     /// The variable isn't set, or isn't valid Unicode.
     fn secret(&self, name: &str) -> Result<String, VarError> {
         self.variable(name)
+    }
+
+    /// The content of a secret file without one trailing line break. A command that doesn't need secrets can return another
+    /// text.
+    ///
+    /// # Errors
+    /// The file can't be read, isn't valid UTF-8, or is longer than 64 KiB.
+    fn secret_file(&self, path: &Path) -> io::Result<String> {
+        if !fs::metadata(path)?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
+        let mut text = String::new();
+        fs::File::open(path)?.take(MAX_SECRET_BYTES + 1).read_to_string(&mut text)?;
+        if text.len() as u64 > MAX_SECRET_BYTES {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "longer than 64 KiB"));
+        }
+        if let Some(line) = text.strip_suffix('\n') {
+            text.truncate(line.strip_suffix('\r').unwrap_or(line).len());
+        }
+        Ok(text)
     }
 
     /// The names of all variables, as far as they are known, to suggest one for a misspelt name.

@@ -1,9 +1,6 @@
 //! `{ env = "NAME" }` and `{ file = "path" }`: references to secrets outside the file.
 
 use std::env::VarError;
-use std::fs;
-use std::io::{self, Read as _};
-use std::path::Path;
 
 use super::environment::{Environment, is_variable_name, nearest_variable};
 use super::paths;
@@ -11,9 +8,6 @@ use super::reader::{ConfigReader, TomlString, TomlTable, TomlValue};
 use crate::model::diagnostic::quoted;
 use crate::model::{Diagnostic, Secret};
 use crate::spec::keys::{SECRET, ValueKind};
-
-/// The largest secret, in bytes. A larger file was probably named by mistake, such as a log or a disk.
-const MAX_SECRET_BYTES: u64 = 64 * 1024;
 
 impl ConfigReader<'_> {
     /// Reads a secret. It is never empty.
@@ -154,7 +148,7 @@ impl ConfigReader<'_> {
             self.secret_files.push(path.clone());
         }
         self.files.insert(path.clone());
-        let problem = match read(&path) {
+        let problem = match self.environment.secret_file(&path) {
             Ok(secret) if secret.is_empty() => {
                 Diagnostic::error(format!("the secret file {} is empty", quoted(&text.text)))
                     .with_hint("write the secret to it")
@@ -164,20 +158,4 @@ impl ConfigReader<'_> {
         };
         Err(Box::new(problem.with_span(text.span.clone())))
     }
-}
-
-/// The content of a secret file without one trailing line break.
-fn read(path: &Path) -> io::Result<String> {
-    if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-    }
-    let mut text = String::new();
-    fs::File::open(path)?.take(MAX_SECRET_BYTES + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MAX_SECRET_BYTES {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "longer than 64 KiB"));
-    }
-    if let Some(line) = text.strip_suffix('\n') {
-        text.truncate(line.strip_suffix('\r').unwrap_or(line).len());
-    }
-    Ok(text)
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use moongate_config::{DirMode, EntryKind, nearest_path, toml_string};
+use moongate_config::{DirMode, EntryKind, contains_table, nearest_path, toml_string};
 use moongate_model::names::PluginId;
 
 use super::absolute;
@@ -96,8 +96,14 @@ impl PluginTable {
         for text in settings {
             let example = "write it as in gateway.toml, such as `--setting 'unit = \"celsius\"'`";
             let (key, value) = parse_line(text, "setting", example)?;
+            // Anything else could start another table or a text of several lines, which the permissions wouldn't show.
+            let is_bare = key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+            let line = format!("{key} = {value}");
+            if key.is_empty() || !is_bare || contains_table(&line, &[]).is_err() {
+                return Err(usage(&format!("invalid setting `{}`", print::inline(text)), example));
+            }
             self.config.retain(|line| line.split_once('=').is_none_or(|(other, _)| other.trim() != key));
-            self.config.push(format!("{key} = {value}"));
+            self.config.push(line);
         }
         Ok(self)
     }

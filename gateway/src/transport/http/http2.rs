@@ -34,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 use crate::transport::http::client_identity::ClientIdentity;
 use crate::transport::http::client_stream::UnreadTime;
 use crate::transport::http::connections::{ConnectionHandle, ConnectionSlot};
-use crate::transport::http::listener::wait_for_last_request;
+use crate::transport::http::listener::ListenerShutdown;
 
 mod frames;
 
@@ -94,14 +94,14 @@ enum StreamEnd {
     Abandoned,
 }
 
-/// Serves a connection until its client closes it or `stop` is cancelled, and then until its streams have ended. It
+/// Serves a connection until its client closes it or the gateway stops, and then until its streams have ended. It
 /// is closed if it was idle for `idle`. Dropping the future ends all streams.
 pub(super) async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     service: StreamService,
     slot: &ConnectionSlot,
     idle: Duration,
-    stop: &CancellationToken,
+    shutdown: &ListenerShutdown,
     drained: impl Future<Output = ()>,
 ) -> Result<(), h2::Error> {
     let handle = slot.handle();
@@ -113,7 +113,7 @@ pub(super) async fn serve(
     let mut connection = tokio::select! {
         connection = handshake => connection?,
         () = &mut evicted => return Ok(()),
-        () = wait_for_last_request(stop) => return Ok(()),
+        () = shutdown.last_request() => return Ok(()),
     };
     let mut pings = pin!(unanswered_ping(connection.ping_pong()));
     let mut drained = pin!(drained);
@@ -146,7 +146,7 @@ pub(super) async fn serve(
                 return end(&mut connection, Reason::NO_ERROR).await;
             }
             () = &mut pings => return Ok(()), // the peer is gone
-            () = stop.cancelled(), if !is_draining => {
+            () = shutdown.stop.cancelled(), if !is_draining => {
                 connection.graceful_shutdown();
                 is_draining = true;
             }

@@ -44,7 +44,7 @@ const MIN_CLOSE_DELAY: Duration = Duration::from_secs(1);
 
 /// The time during shutdown in which a connection waits for a request that can be in transit. Responses then close
 /// their connection.
-const LAST_REQUEST_TIME: Duration = Duration::from_secs(1);
+pub(super) const LAST_REQUEST_TIME: Duration = Duration::from_secs(1);
 
 /// The maximum size of a request head, in bytes.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
@@ -92,8 +92,30 @@ pub(crate) struct ListenerLimits {
     /// The time limit for a request head, including the idle time before it. A proxy must close an idle connection
     /// first, so that it sends no request to a closing server.
     pub(crate) idle: Duration,
-    /// The time for which connections are still accepted during shutdown, so that a load balancer can notice it.
-    pub(crate) drain: Duration,
+}
+
+/// The shutdown of a listener.
+#[derive(Debug, Clone)]
+pub(crate) struct ListenerShutdown {
+    /// Cancelled when the gateway stops. From then on, responses close their connection.
+    pub(crate) stop: CancellationToken,
+    /// Cancelled once no load balancer sends requests here any more. The listener then accepts no connections.
+    pub(crate) drained: CancellationToken,
+    /// The time for which connections then still wait for a request.
+    pub(crate) last_request: Duration,
+}
+
+impl ListenerShutdown {
+    async fn drained(&self) {
+        self.stop.cancelled().await;
+        self.drained.cancelled().await;
+    }
+
+    /// Waits until no request can be in transit any more.
+    pub(super) async fn last_request(&self) {
+        self.drained().await;
+        sleep(self.last_request).await;
+    }
 }
 
 /// The error when an address can't be bound.
@@ -188,29 +210,27 @@ impl HttpListener {
         self.address
     }
 
-    /// Serves until `stop` is cancelled and `limits.drain` has passed, then lets requests finish; idle connections are
-    /// closed earlier. `over` ends everything; it is first polled when `stop` is cancelled. Without `tls`, it serves
+    /// Serves until `shutdown` is drained, then lets requests finish; idle connections are closed earlier. `over` ends
+    /// everything; it is first polled when the gateway stops. Without `tls`, it serves
     /// plain HTTP. Returns the number of busy connections that were dropped.
     pub(crate) async fn serve(
         self,
         router: Router,
         tls: Option<ListenerTls>,
         limits: ListenerLimits,
-        stop: CancellationToken,
+        shutdown: ListenerShutdown,
         over: impl Future<Output = ()>,
     ) -> usize {
         let refusals = Arc::new(RefusalLog::new(self.purpose));
-        let service = ListenerService { router, idle: limits.idle, stop: stop.clone(), refusals };
+        let service = ListenerService { router, idle: limits.idle, shutdown: shutdown.clone(), refusals };
         let mut connections = JoinSet::new();
         let served = async {
             let limiter = ConnectionLimiter::new(limits.connections);
-            Acceptor { service, tls, limiter, connections: &mut connections }
-                .accept(self.listener, limits.drain)
-                .await;
+            Acceptor { service, tls, limiter, connections: &mut connections }.accept(self.listener).await;
             while connections.join_next().await.is_some() {}
         };
         let over = async {
-            stop.cancelled().await;
+            shutdown.stop.cancelled().await;
             over.await;
         };
         tokio::select! {
@@ -228,8 +248,7 @@ impl HttpListener {
 struct ListenerService {
     router: Router,
     idle: Duration,
-    /// Cancelled at shutdown.
-    stop: CancellationToken,
+    shutdown: ListenerShutdown,
     refusals: Arc<RefusalLog>,
 }
 
@@ -250,13 +269,10 @@ struct Acceptor<'a> {
 }
 
 impl Acceptor<'_> {
-    /// Accepts connections until the gateway stops and `drain` has passed, and then closes the listener.
-    async fn accept(mut self, listener: TcpListener, drain: Duration) {
-        let stop = self.service.stop.clone();
-        let mut closing = pin!(async {
-            stop.cancelled().await;
-            sleep(drain).await;
-        });
+    /// Accepts connections until the shutdown is drained, and then closes the listener.
+    async fn accept(mut self, listener: TcpListener) {
+        let shutdown = self.service.shutdown.clone();
+        let mut closing = pin!(shutdown.drained());
         loop {
             let accepted = tokio::select! {
                 biased;
@@ -289,6 +305,7 @@ impl Acceptor<'_> {
                 Ok((stream, client)) => {
                     stream.set_nonblocking(true)?;
                     self.serve(TcpStream::from_std(stream)?, client).await;
+                    tokio::task::yield_now().await;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if is_connection_error(&error) => {}
@@ -319,12 +336,6 @@ impl Acceptor<'_> {
     }
 }
 
-/// Waits until the gateway stops, and then as long as a request can be in transit.
-pub(super) async fn wait_for_last_request(stop: &CancellationToken) {
-    stop.cancelled().await;
-    sleep(LAST_REQUEST_TIME).await;
-}
-
 /// True if only this connection failed, not the listener.
 fn is_connection_error(error: &io::Error) -> bool {
     matches!(
@@ -348,7 +359,7 @@ async fn serve_tls_connection(
     }
     let accepted = tokio::select! {
         accepted = tls.accept(stream, slot.handle(), client, &service.refusals) => accepted,
-        () = wait_for_last_request(&service.stop) => None,
+        () = service.shutdown.last_request() => None,
         () = slot.evicted() => None,
     };
     let Some(AcceptedTls { stream, identity, is_http2 }) = accepted else { return };
@@ -358,10 +369,10 @@ async fn serve_tls_connection(
         let peer = ConnectionPeer { address: client, identity };
         return serve_connection(stream, peer, service, slot).await;
     }
-    let ListenerService { router, idle, stop, refusals } = service;
+    let ListenerService { router, idle, shutdown, refusals } = service;
     let service = StreamService { router, peer: client, identity };
     let drained = wait_until_idle(&slot);
-    match http2::serve(stream, service, &slot, idle, &stop, drained).await {
+    match http2::serve(stream, service, &slot, idle, &shutdown, drained).await {
         // Errors that h2 itself found are those of the client.
         Err(error) if error.is_library() => log_invalid_http(&refusals, client, &error),
         Err(error) => tracing::debug!(%error, "connection ended early"),
@@ -375,11 +386,11 @@ async fn serve_connection(
     service: ListenerService,
     slot: ConnectionSlot,
 ) {
-    let ListenerService { router, idle, stop, refusals } = service;
+    let ListenerService { router, idle, shutdown, refusals } = service;
     let (handle, client) = (slot.handle(), peer.address);
     let router = TowerToHyperService::new(router);
-    let upgrade = ConnectionUpgrade::new(stop.clone());
-    let (upgraded, stopping) = (upgrade.clone(), stop.clone());
+    let upgrade = ConnectionUpgrade::new(shutdown.stop.clone());
+    let (upgraded, stopping) = (upgrade.clone(), shutdown.stop.clone());
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         let is_pipelined = handle.head_completed();
         let (handle, stopping) = (handle.clone(), stopping.clone());
@@ -415,7 +426,7 @@ async fn serve_connection(
     let mut connection = pin!(connection);
     let served = tokio::select! {
         served = connection.as_mut() => served,
-        () = wait_for_last_request(&stop) => {
+        () = shutdown.last_request() => {
             connection.as_mut().graceful_shutdown();
             tokio::select! {
                 served = connection => served,

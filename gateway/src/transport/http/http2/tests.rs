@@ -23,8 +23,9 @@ async fn connect(caller: Option<&str>, idle: Duration) -> (DuplexStream, JoinHan
     let service = StreamService { router: Router::new(), peer: ([127, 0, 0, 1], 1).into(), identity: None };
     let served = tokio::spawn(async move {
         let started = Instant::now();
-        let stop = CancellationToken::new();
-        let _ = serve(server, service, &slot, idle, &stop, std::future::pending()).await;
+        let never = CancellationToken::new();
+        let shutdown = ListenerShutdown { stop: never.clone(), drained: never, last_request: Duration::ZERO };
+        let _ = serve(server, service, &slot, idle, &shutdown, std::future::pending()).await;
         started.elapsed()
     });
     (client, served)

@@ -15,11 +15,17 @@ async fn request(stream: &mut TcpStream) -> String {
     response.to_ascii_lowercase()
 }
 
-/// Serves until `stop` is cancelled and `drain` has passed.
-fn serve(listener: HttpListener, stop: CancellationToken, drain: Duration) -> impl Future<Output = usize> {
-    let limits = ListenerLimits { connections: 64, idle: Duration::from_secs(60), drain };
+/// Serves until `stop` and then `drained` are cancelled.
+fn serve(
+    listener: HttpListener,
+    stop: &CancellationToken,
+    drained: &CancellationToken,
+) -> impl Future<Output = usize> + use<> {
+    let limits = ListenerLimits { connections: 64, idle: Duration::from_secs(60) };
+    let shutdown =
+        ListenerShutdown { stop: stop.clone(), drained: drained.clone(), last_request: LAST_REQUEST_TIME };
     let router = Router::new().route("/", get(|| async { "served" }));
-    listener.serve(router, None, limits, stop, sleep(Duration::from_secs(60)))
+    listener.serve(router, None, limits, shutdown, sleep(Duration::from_secs(60)))
 }
 
 #[tokio::test]
@@ -27,7 +33,7 @@ async fn requests_in_transit_at_shutdown_are_served() {
     let listener = HttpListener::bind("127.0.0.1:0".parse().unwrap(), ListenerPurpose::Mcp).await.unwrap();
     let address = listener.address();
     let stop = CancellationToken::new();
-    let served = tokio::spawn(serve(listener, stop.clone(), Duration::ZERO));
+    let served = tokio::spawn(serve(listener, &stop, &stop));
     let mut kept = TcpStream::connect(address).await.unwrap();
     kept.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
     let mut first = [0; 6];
@@ -47,7 +53,7 @@ async fn connections_in_the_queue_at_shutdown_are_served() {
     let mut queued = TcpStream::connect(listener.address()).await.unwrap();
     let stop = CancellationToken::new();
     stop.cancel();
-    let served = tokio::spawn(serve(listener, stop.clone(), Duration::ZERO));
+    let served = tokio::spawn(serve(listener, &stop, &stop));
     assert!(request(&mut queued).await.ends_with("served"));
     assert_eq!(served.await.unwrap(), 0);
 }
@@ -56,10 +62,13 @@ async fn connections_in_the_queue_at_shutdown_are_served() {
 async fn connections_are_accepted_while_a_load_balancer_notices_the_shutdown() {
     let listener = HttpListener::bind("127.0.0.1:0".parse().unwrap(), ListenerPurpose::Mcp).await.unwrap();
     let address = listener.address();
-    let stop = CancellationToken::new();
+    let (stop, drained) = (CancellationToken::new(), CancellationToken::new());
     stop.cancel();
-    let served = tokio::spawn(serve(listener, stop.clone(), Duration::from_millis(500)));
-    assert!(request(&mut TcpStream::connect(address).await.unwrap()).await.ends_with("served"));
+    let served = tokio::spawn(serve(listener, &stop, &drained));
+    for _ in 0..2 {
+        assert!(request(&mut TcpStream::connect(address).await.unwrap()).await.ends_with("served"));
+    }
+    drained.cancel();
     assert_eq!(served.await.unwrap(), 0);
     assert!(TcpStream::connect(address).await.is_err());
 }
