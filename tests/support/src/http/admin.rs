@@ -1,6 +1,6 @@
 //! The admin listener of a gateway that serves over HTTP.
 
-use std::io::{Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Instant;
 
@@ -118,16 +118,27 @@ impl Admin {
     #[must_use]
     #[track_caller]
     pub fn send(&self, verb: &str, path: &str, headers: &str, body: &str) -> Reply {
+        self.try_send(verb, path, headers, body).expect("a response")
+    }
+
+    /// The same for a body that can be refused before it is read.
+    ///
+    /// # Errors
+    /// The connection was reset.
+    ///
+    /// # Panics
+    /// If the response isn't valid.
+    pub fn try_send(&self, verb: &str, path: &str, headers: &str, body: &str) -> io::Result<Reply> {
         let address = self.address;
         let length = body.len();
         let text = format!(
             "{verb} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
         );
-        let mut stream = TcpStream::connect(address).expect("the admin listener accepts");
-        stream.set_read_timeout(Some(WAIT_TIMEOUT)).expect("a timeout");
-        stream.write_all(text.as_bytes()).expect("the gateway reads");
+        let mut stream = TcpStream::connect(address)?;
+        stream.set_read_timeout(Some(WAIT_TIMEOUT))?;
+        stream.write_all(text.as_bytes())?;
         let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).expect("a response");
-        parse(&answer)
+        stream.read_to_end(&mut answer)?;
+        Ok(parse(&answer))
     }
 }

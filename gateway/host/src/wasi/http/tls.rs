@@ -128,7 +128,9 @@ pub(super) fn log_untrusted(
     match logged.insert(origin.clone()) {
         FirstTime::Yes => {
             let (problem, hint) = match error {
-                rustls::Error::InvalidCertificate(problem @ CertificateError::UnknownIssuer) => (
+                rustls::Error::InvalidCertificate(
+                    problem @ (CertificateError::UnknownIssuer | CertificateError::BadSignature),
+                ) => (
                     certificate_problem(problem),
                     "; to trust another authority, set `ca_file` in `[gateway]`",
                 ),
