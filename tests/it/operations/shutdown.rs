@@ -208,6 +208,22 @@ fn stdin_eof_ends_calls_soon_whatever_stop_grace() {
     assert!(log.contains("requests=1 unfinished=zoo 1"), "{log}");
 }
 
+/// The time in which load balancers notice a stop isn't a part of `stop_grace`, and isn't waited for after the end of stdin.
+#[test]
+fn a_stop_with_health_probes_abandons_nothing() {
+    let workspace = Workspace::new(
+        "[gateway]\nstop_grace = \"2s\"\n[http]\nlisten = \"127.0.0.1:0\"\nhealth = true\n[plugins.zoo]\nsource = \"@zoo@\"\n",
+    );
+    let http = Http::start(&workspace);
+    let (status, log) = http.terminate();
+    assert!(status.success() && !log.contains("aborted"), "{status}: {log}");
+    let mut command = workspace.command(&["serve", "--stdio", "--http", "127.0.0.1:0"]);
+    let child = command.stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::piped()).spawn().unwrap();
+    let ended = child.wait_with_output().unwrap(); // closes stdin
+    let log = String::from_utf8(ended.stderr).unwrap();
+    assert!(ended.status.success() && !log.contains("aborted"), "{}: {log}", ended.status);
+}
+
 #[test]
 fn signal_after_stdin_eof_does_not_shorten_calls() {
     let workspace = zoo(LONG_GRACE);
