@@ -45,17 +45,8 @@ pub(crate) fn run(project: &Project, rest: &[String]) -> Result<ExitCode> {
 
 /// Runs the tests that repeat their actions.
 fn storms(project: &Project) -> Result<Tally> {
-    let tests = project.cargo(&[
-        "test",
-        "--workspace",
-        "--test",
-        "it",
-        "--",
-        "--include-ignored",
-        "storm::",
-        "hostile::",
-        "chaos::",
-    ]);
+    let tests =
+        project.cargo(&["test", "--workspace", "--test", "it", "--", "storm::", "hostile::", "chaos::"]);
     test::tally(tests.env("MOONGATE_ROUNDS", REPETITION_FACTOR), STORM_TIMEOUT)
 }
 
