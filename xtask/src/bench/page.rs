@@ -113,7 +113,7 @@ fn machine(figures: &Value) -> String {
     let run = |key: &str| figures["runs"]["throughput"][key].as_f64();
     format!(
         "These figures are from a {} build (binary: {} MiB) on a machine with {} processors ({}), {} GiB of memory and \
-         Linux {}: medians of {} rounds, with loads of {} s.",
+         Linux {}: medians of {} or more rounds, with loads of {} s.",
         figures["build"].as_str().unwrap_or("release"),
         number(size, 1),
         machine["cpus"],

@@ -1,4 +1,4 @@
-//! Where pages are rendered.
+//! The threads that render pages.
 
 use std::sync::mpsc;
 use std::thread;

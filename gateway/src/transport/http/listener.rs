@@ -42,8 +42,7 @@ const IDLE_BEFORE_CLOSE: Duration = Duration::from_secs(5);
 /// The minimum time that a connection stays open during shutdown, even if idle: its stream may end with a message.
 const MIN_CLOSE_DELAY: Duration = Duration::from_secs(1);
 
-/// The time during shutdown in which a connection waits for a request that can be in transit. Responses then close
-/// their connection.
+/// The time for which a connection waits for a request that can be in transit, once the listener is closed.
 pub(super) const LAST_REQUEST_TIME: Duration = Duration::from_secs(1);
 
 /// The maximum size of a request head, in bytes.
@@ -211,8 +210,8 @@ impl HttpListener {
     }
 
     /// Serves until `shutdown` is drained, then lets requests finish; idle connections are closed earlier. `over` ends
-    /// everything; it is first polled when the gateway stops. Without `tls`, it serves
-    /// plain HTTP. Returns the number of busy connections that were dropped.
+    /// everything; it is first polled when the gateway stops. Without `tls`, it serves plain HTTP. Returns the number of
+    /// busy connections that were dropped.
     pub(crate) async fn serve(
         self,
         router: Router,
