@@ -23,6 +23,9 @@ pub(super) struct ShownSchemas {
 impl ShownSchemas {
     /// The schemas of a tool that compiled, and the annotations that are removed.
     pub(super) fn of(tool: &Tool, policy: &PluginPolicy) -> (Self, Vec<InvalidAnnotation>) {
+        if !policy.portable_schemas && !header_arguments::may_have_annotations(tool.input_schema.get()) {
+            return <_>::default();
+        }
         let Ok(written) = tool.input_schema.to_value() else { return <_>::default() };
         let mut seen = written.clone();
         let (mut headers, mut wrong) = header_arguments::find_annotations(&mut seen);

@@ -40,26 +40,38 @@ impl Wrapping {
 }
 
 /// An output schema as older revisions see it: its root is an object.
-pub(super) fn object_schema(schema: &Json) -> Json {
+pub(super) fn object_schema(schema: &Json) -> Cow<'_, Json> {
+    if has_object_root(schema) {
+        return plain_properties(schema);
+    }
     match schema.to_value() {
-        Ok(value) if !has_object_root(schema) => plain_properties(&Json::from_value(&wrap(value))),
-        Ok(_) | Err(_) => plain_properties(schema),
+        Ok(value) => Cow::Owned(plain_properties(&Json::from_value(&wrap(value))).into_owned()),
+        Err(_) => Cow::Borrowed(schema),
     }
 }
 
 /// A schema as older revisions see it: `true` and `false` for a property are spelt out. All other schemas stay
 /// unchanged.
-pub(super) fn plain_properties(schema: &Json) -> Json {
-    let Ok(mut value) = schema.to_value() else { return schema.clone() };
-    let Some(Value::Object(properties)) = value.get_mut("properties") else { return schema.clone() };
-    let mut changed = false;
-    for property in properties.values_mut() {
-        if let Value::Bool(anything) = *property {
-            *property = if anything { json!({}) } else { json!({ "not": {} }) };
-            changed = true;
+pub(super) fn plain_properties(schema: &Json) -> Cow<'_, Json> {
+    if !has_boolean_property(schema) {
+        return Cow::Borrowed(schema);
+    }
+    let Ok(mut value) = schema.to_value() else { return Cow::Borrowed(schema) };
+    if let Some(Value::Object(properties)) = value.get_mut("properties") {
+        for property in properties.values_mut() {
+            if let Value::Bool(anything) = *property {
+                *property = if anything { json!({}) } else { json!({ "not": {} }) };
+            }
         }
     }
-    if changed { Json::from_value(&value) } else { schema.clone() }
+    Cow::Owned(Json::from_value(&value))
+}
+
+/// Works on the text, because lists contain many schemas, and few have such a property.
+fn has_boolean_property(schema: &Json) -> bool {
+    let properties = json::member(schema.get(), "properties").unwrap_or_default();
+    let is_boolean = |_, property: &str| if matches!(property, "true" | "false") { Err(()) } else { Ok(()) };
+    json::visit_members(properties, is_boolean).is_err()
 }
 
 /// Works on the text, because every call needs it.

@@ -90,3 +90,10 @@ fn finds_header_argument_by_path() {
         assert_eq!(argument.value(&none), None, "{none}");
     }
 }
+
+#[test]
+fn an_annotation_with_an_escaped_name_is_searched_for() {
+    assert!(may_have_annotations(r#"{"properties":{"a":{"x-mcp-header":"A"}}}"#));
+    assert!(may_have_annotations(r#"{"properties":{"a":{"x-mcp-\u0068eader":"A"}}}"#));
+    assert!(!may_have_annotations(r#"{"properties":{"header":{"type":"string"}}}"#));
+}

@@ -54,13 +54,13 @@ impl Serialize for View<'_, ToolItem<'_>> {
         if self.revision.has(Feature::BooleanSchemas) {
             map.serialize_entry("inputSchema", input_schema)?;
         } else {
-            map.serialize_entry("inputSchema", &structured::plain_properties(input_schema))?;
+            map.serialize_entry("inputSchema", &*structured::plain_properties(input_schema))?;
         }
         if self.revision.has(Feature::AnyStructured) {
             write_optional(&mut map, "outputSchema", *output_schema)?;
         } else if self.revision.has(Feature::Structured) {
-            let schema: Option<Json> = output_schema.map(structured::object_schema);
-            write_optional(&mut map, "outputSchema", schema.as_ref())?;
+            let schema = output_schema.map(structured::object_schema);
+            write_optional(&mut map, "outputSchema", schema.as_deref())?;
         }
         let hints = self.of(hints);
         if self.revision.has(Feature::ToolHints) && hints.say_something() {
