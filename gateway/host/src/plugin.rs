@@ -177,7 +177,7 @@ impl WasmPlugin {
         }
         let output = self.sandbox.call(context, call).await?;
         let given = output.map_err(|failure| CallError::Refused(convert::failure(failure)))?;
-        recorded.meter(|| convert(given)).map_err(|error| CallError::InvalidOutput(error.to_string()))
+        recorded.meter_rest(|| convert(given)).map_err(|error| CallError::InvalidOutput(error.to_string()))
     }
 }
 

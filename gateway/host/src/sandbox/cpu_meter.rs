@@ -3,16 +3,25 @@
 //! This is the CPU time of the thread that polls the call, during each poll. Waiting costs nothing, and neither does
 //! the time that other processes use. The time that the gateway used to check the call's arguments counts too.
 
+use std::cell::Cell;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use moongate_model::cpu_time::{CpuTime, thread_cpu_time};
 
 /// The CPU time after which a call leaves the threads that serve requests.
 pub(crate) const MAX_SERVING_TIME: Duration = Duration::from_millis(2);
+
+/// The longest work whose CPU time is taken from the wall clock, which needs no system call.
+const MAX_WALL_CLOCK_TIME: Duration = Duration::from_micros(100);
+
+thread_local! {
+    /// This thread's CPU clock at the end of the last metered poll.
+    static POLL_END: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
 
 /// The number of short calls that make up for a long one.
 const SHORT_CALLS_PER_LONG: u8 = 16;
@@ -62,7 +71,9 @@ impl<F: Future> Future for MeteredFuture<'_, F> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         let before = self.meter.start_poll();
         let polled = self.inner.as_mut().poll(context);
-        self.meter.used.add(thread_cpu_time().saturating_sub(before));
+        let after = thread_cpu_time();
+        self.meter.used.add(after.saturating_sub(before));
+        POLL_END.set(after);
         polled
     }
 }
@@ -109,11 +120,16 @@ pub(crate) struct RecordedCall<'a> {
 }
 
 impl RecordedCall<'_> {
-    /// Runs a part of the call that isn't metered otherwise.
-    pub(crate) fn meter<T>(&self, work: impl FnOnce() -> T) -> T {
-        let before = thread_cpu_time();
+    /// Runs the rest of a call, on the thread that has just polled it for the last time.
+    pub(crate) fn meter_rest<T>(&self, work: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
         let done = work();
-        self.used.add(thread_cpu_time().saturating_sub(before));
+        let wall_time = start.elapsed();
+        self.used.add(if wall_time <= MAX_WALL_CLOCK_TIME {
+            wall_time
+        } else {
+            thread_cpu_time().saturating_sub(POLL_END.get())
+        });
         done
     }
 }
@@ -126,6 +142,10 @@ impl Drop for RecordedCall<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
+    use futures_util::FutureExt as _;
+
     use super::*;
 
     #[test]
@@ -148,5 +168,27 @@ mod tests {
         }
         assert!(!call(Duration::ZERO));
         assert!(call(long));
+    }
+
+    #[test]
+    fn the_rest_of_a_call_counts_whether_it_is_short_or_long() {
+        let spend = |time| {
+            let start = thread_cpu_time();
+            while thread_cpu_time() - start < time {}
+        };
+        spend(MAX_SERVING_TIME * 20); // of something else
+        let used = Arc::<CpuTime>::default();
+        let meter = CpuMeter::new(Duration::MAX, Arc::clone(&used));
+        let mut call = pin!(std::future::ready(()));
+        let polled = MeteredFuture { meter, inner: call.as_mut() }.now_or_never();
+        assert!(polled.is_some());
+        let recent = RecentCalls::default();
+        let recorded = recent.record(Arc::clone(&used));
+        let before = used.used();
+        recorded.meter_rest(|| ());
+        assert!(used.used() > before);
+        recorded.meter_rest(|| spend(MAX_SERVING_TIME * 2));
+        let counted = used.used() - before;
+        assert!((MAX_SERVING_TIME * 2..MAX_SERVING_TIME * 20).contains(&counted), "{counted:?}");
     }
 }
