@@ -23,6 +23,9 @@ pub struct WebOrigin {
 /// and the IPv6 form of an IPv4 address make no difference. `None` if it is neither a name nor an address.
 #[must_use]
 pub fn parse_host(text: &str) -> Option<Host<String>> {
+    if let Ok(address) = text.parse() {
+        return Some(Host::Ipv4(address)); // most clients connect to one, and this is faster
+    }
     // The parser would decode it.
     if text.contains('%') {
         return None;
