@@ -82,6 +82,7 @@ Options:
   --calls N       calls per transport of `memory` (default: 1000000)
   --peers         also measure the TypeScript everything server and FastMCP, from npm and PyPI
   --json FILE     write the JSON to FILE after each part instead of printing it; other parts in FILE are kept
+  --dist          measure the binary that `cargo xtask dist binary` built, instead of a release build without a profile
   --dev           use debug builds, to test the benchmark itself
   --no-build      use the existing builds
 ";
@@ -274,6 +275,34 @@ fn measure_and_print(project: &Project, options: &BenchOptions) -> Result<ExitCo
     Ok(ExitCode::FAILURE)
 }
 
+/// Runs loads of every kind on a gateway that records a profile. Their results don't count.
+pub(crate) fn train(project: &Project, gateway: &Path) -> Result<()> {
+    let binaries = Binaries::of(project, BuildProfile::Release);
+    binaries.build_tools(project)?;
+    let binaries = binaries.with_gateway(gateway);
+    let scratch = config::ScratchDirectory::new(project)?;
+    let config = scratch.echo(&binaries)?;
+    let (peers, time) = (Peers::default(), Duration::from_secs(1));
+    let programs = Programs { binaries: &binaries, peers: &peers, scratch: &scratch, config: &config };
+    let calls = memory::MIN_CALLS;
+    let estimates = [
+        throughput::estimate(1, time),
+        start::estimate(1),
+        access::estimate(1, time),
+        sight::estimate(1, time),
+        reload::estimate(1, time),
+        memory::estimate(calls),
+    ];
+    let progress = Progress::start(estimates.iter().sum());
+    throughput::ensure_complete(&throughput::all(programs, 1, time, &progress)?)?;
+    start::all(programs, 1, &progress)?;
+    access::all(&binaries, &scratch, 1, time, &progress)?;
+    sight::all(&binaries, &scratch, 1, time, &progress)?;
+    reload::all(&binaries, &scratch, 1, time, &progress)?;
+    memory::all(&binaries, &scratch, calls, &progress)?;
+    Ok(())
+}
+
 /// The figures of another run, to which parts are added; both must be about the same build and machine.
 fn add_to(earlier: Value, now: &Value) -> Result<Value> {
     for key in ["machine", "build", "binary_bytes"] {
@@ -377,6 +406,7 @@ fn parse_options(rest: &[String]) -> Result<BenchOptions> {
             "--calls" => options.calls = number(word, value()?)?,
             "--peers" => options.peers = PeerSelection::FromRegistries,
             "--json" => options.json = Some(value()?.into()),
+            "--dist" => options.build = BuildProfile::Dist,
             "--dev" => options.build = BuildProfile::Dev,
             "--no-build" => options.rebuild = Rebuild::No,
             "all" => options.parts.extend(BenchPart::ALL),

@@ -1,7 +1,8 @@
 //! `dist`: the files of a release: static binaries, archives, a Debian package, a container image, an MCP bundle, and
 //! what describes them. Each part can be written alone, from a binary that exists already.
 //!
-//! The same commit gives the same bytes: all times are `SOURCE_DATE_EPOCH` or that of the commit.
+//! Binaries for this machine's architecture are profile-guided, and the profile is one of the files. The same commit with the
+//! same profile gives the same bytes: all times are `SOURCE_DATE_EPOCH` or that of the commit.
 
 use std::env;
 use std::fs;
@@ -24,13 +25,14 @@ mod file_tree;
 mod image;
 mod image_trial;
 mod pages;
+mod profile;
 mod repository;
 mod sbom;
 mod server_json;
 mod target;
 
 pub(crate) use repository::Repository;
-use target::Target;
+pub(crate) use target::Target;
 
 /// The version of the release: that of the workspace.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -57,6 +59,8 @@ Options:
   --target TRIPLE      build for this target; repeat for several
                        (default: x86_64-unknown-linux-musl; aarch64-unknown-linux-musl needs cargo-zigbuild)
   --binary FILE        package this binary instead of building one; it must run on this machine
+  --profile FILE       build with this profile instead of recording one first
+  --no-profile         build without a profile
   --repository URL     the address of the source code, for metadata
   --ca-bundle FILE     certificates for the image (default: /etc/ssl/certs/ca-certificates.crt)
 ";
@@ -112,8 +116,20 @@ struct DistOptions {
     targets: Vec<&'static Target>,
     /// A binary that is packaged as it is.
     binary: Option<PathBuf>,
+    profile: ProfileSource,
     repository: Option<Repository>,
     ca_bundle: PathBuf,
+}
+
+/// The profile of the built binaries. Those for other architectures than this machine's have none.
+#[derive(Debug)]
+enum ProfileSource {
+    /// Recorded before the build.
+    Record,
+    /// Recorded earlier.
+    File(PathBuf),
+    /// There is no profile.
+    Unused,
 }
 
 /// The directory and the facts that all parts share.
@@ -172,7 +188,10 @@ fn write_parts(release: &Release<'_>, options: &DistOptions) -> Result<Vec<PathB
     for target in &options.targets {
         let path = match &options.binary {
             Some(file) => file.clone(),
-            None if needs(DistPart::Binary) => binary::build(release, target)?,
+            None if needs(DistPart::Binary) => {
+                let profile = prepare_profile(release, target, &options.profile, &mut files)?;
+                binary::build(release, target, profile.as_deref())?
+            }
             None => binary::existing(release, target),
         };
         binaries.push(BuiltBinary { target, path });
@@ -206,6 +225,37 @@ fn write_parts(release: &Release<'_>, options: &DistOptions) -> Result<Vec<PathB
     Ok(files)
 }
 
+/// The profile for a target's binary. It is kept as a file of the release, so that others can build the same binary.
+fn prepare_profile(
+    release: &Release<'_>,
+    target: &Target,
+    source: &ProfileSource,
+    files: &mut Vec<PathBuf>,
+) -> Result<Option<PathBuf>> {
+    let name = format!("moongate-{VERSION}-{}.profdata", target.triple);
+    let packed = release.directory.join(format!("{name}.gz"));
+    if packed.exists() {
+        fs::remove_file(&packed).with_context(|| format!("can't remove `{}`", packed.display()))?;
+    }
+    let profile = match source {
+        ProfileSource::Unused => return Ok(None),
+        ProfileSource::Record | ProfileSource::File(_) if !target.is_native() => {
+            let triple = target.triple;
+            report::note(&format!(
+                "{triple}: building without a profile, which only that architecture can record"
+            ));
+            return Ok(None);
+        }
+        ProfileSource::Record => profile::record(release, target)?,
+        ProfileSource::File(file) => file.clone(),
+    };
+    let kept = release
+        .finish(&name, &fs::read(&profile).with_context(|| format!("can't read `{}`", profile.display()))?)?;
+    gzip(&kept)?;
+    files.push(packed);
+    Ok(Some(profile))
+}
+
 impl DistOptions {
     /// Reads the arguments.
     fn read(rest: &[String]) -> Result<Self> {
@@ -213,6 +263,7 @@ impl DistOptions {
             parts: Vec::new(),
             targets: Vec::new(),
             binary: None,
+            profile: ProfileSource::Record,
             repository: Repository::from_environment()?,
             ca_bundle: PathBuf::from("/etc/ssl/certs/ca-certificates.crt"),
         };
@@ -222,6 +273,8 @@ impl DistOptions {
             match word.as_str() {
                 "--target" => options.targets.push(Target::find(value()?)?),
                 "--binary" => options.binary = Some(absolute(Path::new(value()?))?),
+                "--profile" => options.profile = ProfileSource::File(absolute(Path::new(value()?))?),
+                "--no-profile" => options.profile = ProfileSource::Unused,
                 "--repository" => options.repository = Some(Repository::new(value()?)?),
                 "--ca-bundle" => options.ca_bundle = PathBuf::from(value()?),
                 name => match DistPart::ALL.iter().find(|part| part.name() == name) {

@@ -10,10 +10,16 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::report;
+use crate::run::ProcessRun;
 
 /// A server prints its endpoint within this time, even if it must compile plugins first.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// A terminated server ends within this time, which is longer than the gateway's `stop_grace`.
+const STOP_TIMEOUT: Duration = Duration::from_secs(40);
 
 /// The pause between two attempts to connect to a server that starts.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -21,10 +27,18 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The number of last lines of stderr that are kept.
 const MAX_LOG_LINES: usize = 200;
 
-/// A running server; killed when dropped.
+/// The signal that ends a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StopSignal {
+    Kill,
+    Terminate,
+}
+
+/// A running server; stopped when dropped.
 #[derive(Debug)]
 pub(crate) struct Server {
     child: Child,
+    stop: StopSignal,
     /// The endpoint that the server printed on stderr.
     pub(crate) url: String,
     log: LogTail,
@@ -81,7 +95,25 @@ impl Server {
         let log = LogTail::default();
         let follower = log.clone();
         thread::spawn(move || follower.follow(stderr, &endpoints));
-        Ok(Self { child, url: String::new(), log })
+        Ok(Self { child, stop: StopSignal::Kill, url: String::new(), log })
+    }
+
+    /// Makes the server end with SIGTERM instead of SIGKILL when it is dropped.
+    #[must_use]
+    pub(crate) fn with_graceful_stop(mut self) -> Self {
+        self.stop = StopSignal::Terminate;
+        self
+    }
+
+    /// Sends SIGTERM, and waits for the server to end.
+    fn terminate(&mut self) -> Result<()> {
+        ProcessRun::new("kill").arg(self.pid().to_string()).read_stdout()?;
+        let end = Instant::now() + STOP_TIMEOUT;
+        while self.child.try_wait()?.is_none() {
+            ensure!(Instant::now() < end, "it runs for {} s after SIGTERM", STOP_TIMEOUT.as_secs());
+            thread::sleep(POLL_INTERVAL);
+        }
+        Ok(())
     }
 
     /// The process id.
@@ -121,7 +153,12 @@ impl LogTail {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        drop(self.child.kill()); // the server has nothing to clean up
+        if self.stop == StopSignal::Terminate
+            && let Err(error) = self.terminate()
+        {
+            report::error(&format!("can't stop `{}`: {error:#}", self.url));
+        }
+        drop(self.child.kill());
         drop(self.child.wait());
     }
 }

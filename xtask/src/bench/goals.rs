@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::access::AccessCase;
+use super::binaries::BuildProfile;
 use super::fairness::Neighbours;
 use super::memory::{MAX_GROWTH_KIB, growth_kib};
 use super::replicas::{self, Setting};
@@ -83,7 +84,12 @@ pub(super) fn command(figures: &Value, part: &str) -> String {
     } else {
         command += &flags(run);
     }
-    command + " --json bench.json"
+    command + build_flag(figures) + " --json bench.json"
+}
+
+/// The option for the measured build.
+pub(super) fn build_flag(figures: &Value) -> &'static str {
+    if figures["build"] == BuildProfile::Dist.name() { " --dist" } else { "" }
 }
 
 /// The options of a run.

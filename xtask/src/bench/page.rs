@@ -111,10 +111,14 @@ fn machine(figures: &Value) -> String {
     let memory = machine["memory_kib"].as_f64().map(|kib| kib / f64::from(1 << 20));
     let size = figures["binary_bytes"].as_f64().map(|bytes| bytes / f64::from(1 << 20));
     let run = |key: &str| figures["runs"]["throughput"][key].as_f64();
+    let build = match figures["build"].as_str() {
+        Some("dist") => "a static, profile-guided build such as the released binary",
+        Some("debug") => "a debug build",
+        _ => "a release build without a profile",
+    };
     format!(
-        "These figures are from a {} build (binary: {} MiB) on a machine with {} processors ({}), {} GiB of memory and \
+        "These figures are from {build}, of {} MiB, on a machine with {} processors ({}), {} GiB of memory and \
          Linux {}: medians of {} or more rounds, with loads of {} s.",
-        figures["build"].as_str().unwrap_or("release"),
         number(size, 1),
         machine["cpus"],
         machine["model"].as_str().unwrap_or("unknown model"),
@@ -141,7 +145,10 @@ fn servers(figures: &Value) -> String {
 
 /// The command that measures everything as in this run.
 fn all_command(figures: &Value) -> String {
-    format!("cargo xtask bench{} --json bench.json", goals::flags(&figures["runs"]["throughput"]))
+    let flags = goals::flags(&figures["runs"]["throughput"]);
+    let build = goals::build_flag(figures);
+    let first = if build.is_empty() { "" } else { "cargo xtask dist binary\n" };
+    format!("{first}cargo xtask bench{flags}{build} --json bench.json")
 }
 
 /// The duration of the run.

@@ -5,14 +5,26 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use super::{Release, Target};
+use super::{Release, Target, profile};
 use crate::run::ProcessRun;
 
 /// The ELF section in which cargo-auditable writes the dependencies.
 const DEPENDENCIES_SECTION: &str = ".dep-v0";
 
-/// Builds the binary and returns its path.
-pub(super) fn build(release: &Release<'_>, target: &Target) -> Result<PathBuf> {
+/// Builds the binary, with a profile if there is one, and returns its path.
+pub(super) fn build(release: &Release<'_>, target: &Target, profile: Option<&Path>) -> Result<PathBuf> {
+    let mut cargo = cargo(release, target)?;
+    if let Some(profile) = profile {
+        cargo = cargo.env(profile::FLAGS_VARIABLE, profile::use_flag(profile)?);
+    }
+    cargo.run()?;
+    let path = existing(release, target);
+    check(&path)?;
+    Ok(path)
+}
+
+/// The command that builds the binary.
+pub(super) fn cargo(release: &Release<'_>, target: &Target) -> Result<ProcessRun> {
     let project = release.project;
     require_tool(&["cargo", "auditable", "--version"], "run `cargo install --locked cargo-auditable`")?;
     ProcessRun::new("rustup").args(["target", "add", target.triple]).current_dir(project.root()).run()?;
@@ -42,10 +54,7 @@ pub(super) fn build(release: &Release<'_>, target: &Target) -> Result<PathBuf> {
             .env("MOONGATE_REPOSITORY", repository.url())
             .env("MOONGATE_REVISION", git.read_stdout()?.trim());
     }
-    cargo.run()?;
-    let path = existing(release, target);
-    check(&path)?;
-    Ok(path)
+    Ok(cargo)
 }
 
 /// The path of the built binary.

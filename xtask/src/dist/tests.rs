@@ -216,8 +216,13 @@ fn options_name_parts_targets_and_files() {
         DistPart::ALL.len() - 1,
         "running the image isn't part of a release"
     );
+    assert!(matches!(read("").unwrap().profile, ProfileSource::Record));
+    assert!(matches!(read("binary --no-profile").unwrap().profile, ProfileSource::Unused));
+    let options = read("--profile counts.profdata").unwrap();
+    assert!(matches!(options.profile, ProfileSource::File(file) if file.is_absolute()));
     for (line, word) in [
         ("rpm", "rpm"),
+        ("--profile", "needs a value"),
         ("--target sparc", "sparc"),
         ("--target", "needs a value"),
         ("--repository example.org", "invalid repository"),
