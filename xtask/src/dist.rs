@@ -247,7 +247,10 @@ fn prepare_profile(
             return Ok(None);
         }
         ProfileSource::Record => profile::record(release, target)?,
-        ProfileSource::File(file) => file.clone(),
+        ProfileSource::File(file) => {
+            profile::check(release, file)?;
+            file.clone()
+        }
     };
     let kept = release
         .finish(&name, &fs::read(&profile).with_context(|| format!("can't read `{}`", profile.display()))?)?;

@@ -179,7 +179,7 @@ pub(super) fn ready_server(
     let tools = compiled_tools(binaries, config)?;
     let mut command = gateway(binaries, config, &[]);
     command.envs(variables.iter().copied());
-    let server = Server::start(command)?.with_graceful_stop(); // it writes its profile when it exits
+    let server = Server::start(command)?.with_graceful_stop(); // `train` needs the counts, which a gateway writes when it exits
     let end = Instant::now() + LOAD_TIMEOUT;
     loop {
         let mut command = Command::new(&binaries.gateway);

@@ -15,7 +15,7 @@ const DEPENDENCIES_SECTION: &str = ".dep-v0";
 pub(super) fn build(release: &Release<'_>, target: &Target, profile: Option<&Path>) -> Result<PathBuf> {
     let mut cargo = cargo(release, target)?;
     if let Some(profile) = profile {
-        cargo = cargo.env(profile::FLAGS_VARIABLE, profile::use_flag(profile)?);
+        cargo = cargo.env(profile::FLAGS_VARIABLE, profile::use_flag(profile));
     }
     cargo.run()?;
     let path = existing(release, target);

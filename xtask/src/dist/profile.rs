@@ -21,10 +21,7 @@ pub(super) const FLAGS_VARIABLE: &str = "CARGO_ENCODED_RUSTFLAGS";
 /// The build differs from that of the binary in one flag only. In any other case, the names of functions would differ, and
 /// the compiler wouldn't find their counts.
 pub(super) fn record(release: &Release<'_>, target: &Target) -> Result<PathBuf> {
-    ProcessRun::new("rustup")
-        .args(["component", "add", "llvm-tools"])
-        .current_dir(release.project.root())
-        .run()?;
+    let llvm_profdata = llvm_profdata(release)?;
     let directory = release.project.target().join("profile");
     let counts = directory.join("counts");
     let cargo = binary::cargo(release, target)?.env("CARGO_TARGET_DIR", &directory);
@@ -34,25 +31,28 @@ pub(super) fn record(release: &Release<'_>, target: &Target) -> Result<PathBuf> 
     }
     bench::train(release.project, &directory.join(target.triple).join("release/moongate"))?;
     let profile = directory.join(format!("moongate-{}.profdata", target.triple));
-    ProcessRun::new(llvm_profdata()?).args(["merge", "-o"]).arg(&profile).arg(&counts).run()?;
+    ProcessRun::new(llvm_profdata).args(["merge", "-o"]).arg(&profile).arg(&counts).run()?;
     Ok(profile)
 }
 
-/// The flag that builds with a profile.
-///
-/// # Errors
-/// The file isn't a profile. The compiler would only warn, and build without one.
-pub(super) fn use_flag(profile: &Path) -> Result<String> {
-    let shown = ProcessRun::new(llvm_profdata()?).arg("show").arg(profile).read_stdout();
+/// Checks that a file is a profile. With any other file, the compiler only warns, and builds without a profile.
+pub(super) fn check(release: &Release<'_>, profile: &Path) -> Result<()> {
+    let shown = ProcessRun::new(llvm_profdata(release)?).arg("show").arg(profile).read_stdout();
     shown
         .with_context(|| format!("`{}` isn't a profile; unpack it if it is compressed", profile.display()))?;
-    Ok(format!("-Cprofile-use={}", profile.display()))
+    Ok(())
 }
 
-/// The program of the component `llvm-tools`, which has the version of the compiler.
-fn llvm_profdata() -> Result<PathBuf> {
-    let sysroot = ProcessRun::new("rustc").args(["--print", "sysroot"]).read_stdout()?;
-    let host = ProcessRun::new("rustc").args(["--print", "host-tuple"]).read_stdout()?;
-    let tools = Path::new(sysroot.trim()).join("lib/rustlib").join(host.trim()).join("bin");
-    Ok(tools.join("llvm-profdata"))
+/// The flag that builds with a profile.
+pub(super) fn use_flag(profile: &Path) -> String {
+    format!("-Cprofile-use={}", profile.display())
+}
+
+/// Installs the component `llvm-tools`, which has the version of the compiler, and returns its program for profiles.
+fn llvm_profdata(release: &Release<'_>) -> Result<PathBuf> {
+    let root = release.project.root();
+    ProcessRun::new("rustup").args(["component", "add", "llvm-tools"]).current_dir(root).run()?;
+    let rustc = |what| ProcessRun::new("rustc").args(["--print", what]).current_dir(root).read_stdout();
+    let (sysroot, host) = (rustc("sysroot")?, rustc("host-tuple")?);
+    Ok(Path::new(sysroot.trim()).join("lib/rustlib").join(host.trim()).join("bin/llvm-profdata"))
 }

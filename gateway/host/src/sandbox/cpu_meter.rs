@@ -120,7 +120,8 @@ pub(crate) struct RecordedCall<'a> {
 }
 
 impl RecordedCall<'_> {
-    /// Runs the rest of a call, on the thread that has just polled it for the last time.
+    /// Runs the rest of a call, on the thread that has just polled it for the last time. If it is long, everything since
+    /// that poll counts, such as dropping the instance.
     pub(crate) fn meter_rest<T>(&self, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let done = work();
