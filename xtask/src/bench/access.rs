@@ -84,6 +84,9 @@ struct AccessBench<'a> {
     open: Server,
     logged: Server,
     controlled: Server,
+    /// Has the configuration of `controlled`, and serves all cases with one connection, so that floods don't affect the
+    /// cases that are compared with `open`.
+    flooded: Server,
     /// The arguments of the flood's calls.
     arguments: String,
 }
@@ -135,6 +138,7 @@ pub(super) fn estimate(rounds: usize, time: Duration) -> Duration {
 impl<'a> AccessBench<'a> {
     fn start(binaries: &'a Binaries, scratch: &ScratchDirectory) -> Result<Self> {
         let echo = scratch.echo(binaries)?;
+        let access = scratch.access(binaries)?;
         let arguments = scratch.file("flood.json");
         fs::write(&arguments, json!({ "text": "x".repeat(100) }).to_string())?;
         let without_log = ("MOONGATE_LOG", "info,moongate::access=off");
@@ -142,7 +146,8 @@ impl<'a> AccessBench<'a> {
             binaries,
             open: ready_server(binaries, &echo, None, &[without_log])?,
             logged: ready_gateway(binaries, &echo)?,
-            controlled: ready_server(binaries, &scratch.access(binaries)?, Some(Token::Caller), &[])?,
+            controlled: ready_server(binaries, &access, Some(Token::Caller), &[])?,
+            flooded: ready_server(binaries, &access, Some(Token::Caller), &[])?,
             arguments: arguments.display().to_string(),
         })
     }
@@ -151,7 +156,10 @@ impl<'a> AccessBench<'a> {
         let (server, token) = match case {
             AccessCase::Open => (&self.open, None),
             AccessCase::AccessLog => (&self.logged, None),
-            _ => (&self.controlled, Some(Token::Caller)),
+            AccessCase::Controlled => (&self.controlled, Some(Token::Caller)),
+            AccessCase::Alone | AccessCase::NextToFlood | AccessCase::NextToLimitedFlood => {
+                (&self.flooded, Some(Token::Caller))
+            }
         };
         let mut flood = case.flood().map(|token| self.start_flood(token)).transpose()?;
         thread::sleep(SETTLE_TIME);
@@ -174,7 +182,7 @@ impl<'a> AccessBench<'a> {
     /// Starts a client with the lowest priority, so that it doesn't compete with the measured client itself.
     fn start_flood(&self, token: Token) -> Result<Flood> {
         let mut command = Command::new("nice");
-        command.args(["-n", "19"]).arg(&self.binaries.load).args(["repeat", "--url", &self.controlled.url]);
+        command.args(["-n", "19"]).arg(&self.binaries.load).args(["repeat", "--url", &self.flooded.url]);
         command.args(["--revision", Era::Stateless.revision(), "--seconds", "3600", "--tool", "echo"]);
         command.args(["--arguments", &self.arguments, "--connections", &CONNECTIONS.to_string()]);
         command.args(["--token", token.secret()]);
