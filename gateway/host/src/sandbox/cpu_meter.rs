@@ -1,26 +1,29 @@
 //! The CPU time of one call.
 //!
-//! This is the CPU time of the thread that polls the call, during each poll. Waiting costs nothing, and neither does
-//! the time that other processes use. The time that the gateway used to check the call's arguments counts too.
+//! This is the CPU time of the thread that polls the call, during each poll. Waiting and the time of other processes count
+//! only within polls of up to 100 µs (see [`CpuTimer`]). The time that the gateway used to check the call's arguments
+//! counts too.
 
 use std::cell::Cell;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use moongate_model::cpu_time::{CpuTime, thread_cpu_time};
+use moongate_model::cpu_time::{CpuTime, CpuTimer};
 
 /// The CPU time after which a call leaves the threads that serve requests.
 pub(crate) const MAX_SERVING_TIME: Duration = Duration::from_millis(2);
 
-/// The longest work whose CPU time is taken from the wall clock, which needs no system call.
-const MAX_WALL_CLOCK_TIME: Duration = Duration::from_micros(100);
-
 thread_local! {
-    /// This thread's CPU clock at the end of the last metered poll.
-    static POLL_END: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+    /// Started at the start and at the end of each metered poll of this thread. Metered polls aren't nested.
+    static TIMER: Cell<Option<CpuTimer>> = const { Cell::new(None) };
+}
+
+/// The time since the start or the end of this thread's last metered poll.
+fn since_poll() -> Duration {
+    TIMER.get().map_or(Duration::ZERO, |timer| timer.elapsed())
 }
 
 /// The number of short calls that make up for a long one.
@@ -32,30 +35,21 @@ pub(crate) struct CpuMeter {
     limit: Duration,
     /// The time of earlier polls, and of checks before the call.
     used: Arc<CpuTime>,
-    /// The thread's CPU clock at the start of this poll, in nanoseconds.
-    poll_start: AtomicU64,
 }
 
 impl CpuMeter {
     pub(crate) fn new(limit: Duration, used: Arc<CpuTime>) -> Arc<Self> {
-        Arc::new(Self { limit, used, poll_start: AtomicU64::new(0) })
+        Arc::new(Self { limit, used })
     }
 
     /// The time so far. Must be called during a poll.
     pub(crate) fn used(&self) -> Duration {
-        let poll_start = Duration::from_nanos(self.poll_start.load(Ordering::Relaxed));
-        self.used.used() + thread_cpu_time().saturating_sub(poll_start)
+        self.used.used() + since_poll()
     }
 
     /// The limit.
     pub(crate) fn limit(&self) -> Duration {
         self.limit
-    }
-
-    fn start_poll(&self) -> Duration {
-        let now = thread_cpu_time();
-        self.poll_start.store(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
-        now
     }
 }
 
@@ -69,11 +63,11 @@ impl<F: Future> Future for MeteredFuture<'_, F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        let before = self.meter.start_poll();
+        let mut timer = CpuTimer::start();
+        TIMER.set(Some(timer));
         let polled = self.inner.as_mut().poll(context);
-        let after = thread_cpu_time();
-        self.meter.used.add(after.saturating_sub(before));
-        POLL_END.set(after);
+        self.meter.used.add(timer.restart());
+        TIMER.set(Some(timer));
         polled
     }
 }
@@ -120,17 +114,11 @@ pub(crate) struct RecordedCall<'a> {
 }
 
 impl RecordedCall<'_> {
-    /// Runs the rest of a call, on the thread that has just polled it for the last time. If it is long, everything since
-    /// that poll counts, such as dropping the instance.
+    /// Runs the rest of a call, on the thread that has just polled it for the last time. Everything since that poll
+    /// counts, such as dropping the instance.
     pub(crate) fn meter_rest<T>(&self, work: impl FnOnce() -> T) -> T {
-        let start = Instant::now();
         let done = work();
-        let wall_time = start.elapsed();
-        self.used.add(if wall_time <= MAX_WALL_CLOCK_TIME {
-            wall_time
-        } else {
-            thread_cpu_time().saturating_sub(POLL_END.get())
-        });
+        self.used.add(since_poll());
         done
     }
 }
@@ -146,6 +134,7 @@ mod tests {
     use std::pin::pin;
 
     use futures_util::FutureExt as _;
+    use moongate_model::cpu_time::thread_cpu_time;
 
     use super::*;
 
@@ -177,6 +166,7 @@ mod tests {
             let start = thread_cpu_time();
             while thread_cpu_time() - start < time {}
         };
+        let _earlier_reading = CpuTimer::start();
         spend(MAX_SERVING_TIME * 20); // of something else
         let used = Arc::<CpuTime>::default();
         let meter = CpuMeter::new(Duration::MAX, Arc::clone(&used));
