@@ -344,8 +344,14 @@ impl GuestCall for CallTool<'_> {
                 return functions.call(store, instance, self.name, self.args).await;
             }
         };
-        let interface = exports.tools.as_ref().ok_or_else(|| not_exported("tools"))?;
-        interface.load(&mut *store, instance)?.call_call_tool(store, self.name, self.args).await
+        let index = exports.call_tool.ok_or_else(|| not_exported("tools"))?;
+        let function = instance
+            .get_typed_func::<(&str, &str), (Result<tools::CallOutcome, types::Failure>,)>(
+                &mut *store,
+                index,
+            )?;
+        let (outcome,) = function.call_async(store, (self.name, self.args)).await?;
+        Ok(outcome)
     }
 }
 

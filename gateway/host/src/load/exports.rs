@@ -3,7 +3,7 @@
 //! All interfaces of the contract except `lifecycle` are optional. Types are checked when an interface is loaded into an
 //! instance. If an interface doesn't match, its functions are checked one by one to find the wrong one.
 
-use wasmtime::component::{Instance, InstancePre};
+use wasmtime::component::{ComponentExportIndex, Instance, InstancePre};
 use wasmtime::{AsContextMut, Store};
 
 use super::error::{LoadError, UncallableComponent};
@@ -28,6 +28,8 @@ pub(crate) enum Exports {
 pub(crate) struct ContractExports {
     pub(crate) lifecycle: lifecycle::GuestIndices,
     pub(crate) tools: Option<tools::GuestIndices>,
+    /// `call-tool` of `tools`: loading the whole interface would check the types of `list-tools` in every call.
+    pub(crate) call_tool: Option<ComponentExportIndex>,
     pub(crate) resources: Option<resources::GuestIndices>,
     pub(crate) prompts: Option<prompts::GuestIndices>,
     pub(crate) completions: Option<completions::GuestIndices>,
@@ -104,7 +106,8 @@ fn is_version_of(interface: &str, name: &str) -> bool {
 impl ContractExports {
     /// Looks up the interfaces by name.
     fn find(pre: &InstancePre<StoreState>) -> Result<Self, LoadError> {
-        let has = |interface| pre.component().get_export_index(None, full_name(interface)).is_some();
+        let index = |interface| pre.component().get_export_index(None, full_name(interface));
+        let has = |interface| index(interface).is_some();
         let type_error = |interface: &str| {
             let interface = interface.to_owned();
             move |error: wasmtime::Error| LoadError::ExportMismatch {
@@ -122,6 +125,8 @@ impl ContractExports {
         Ok(Self {
             lifecycle: lifecycle::GuestIndices::new(pre).map_err(type_error("lifecycle"))?,
             tools: tools.then(|| tools::GuestIndices::new(pre)).transpose().map_err(type_error("tools"))?,
+            call_tool: index("tools")
+                .and_then(|tools| pre.component().get_export_index(Some(&tools), "call-tool")),
             resources: resources
                 .then(|| resources::GuestIndices::new(pre))
                 .transpose()
