@@ -8,6 +8,7 @@ use std::num::NonZeroU32;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -277,9 +278,9 @@ impl Protocol {
         T: Into<RequestAnswer>,
     {
         let answer = call(Arc::clone(self), request_context, params);
-        StartedRequest::Pending(Box::pin(async move {
-            answer.await.map_or_else(RequestAnswer::Error, Into::into)
-        }))
+        // An async block would store this future of several kilobytes twice.
+        let answer = answer.map(|answer| answer.map_or_else(RequestAnswer::Error, Into::into));
+        StartedRequest::Pending(Box::pin(answer))
     }
 }
 
