@@ -1,10 +1,14 @@
-//! Lists the files of the libraries for other languages, which `moongate new` copies into projects.
+//! Lists the files of the libraries for other languages, which `moongate new` copies into projects, and links other memory
+//! functions into static binaries.
 
 use std::env;
 use std::error::Error;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// The environment variable with the directory of a library that replaces libc's memory functions, such as `memcpy`.
+const MEMORY_FUNCTIONS: &str = "MOONGATE_MEMORY_FUNCTIONS";
 
 /// The constants in the generated file, and the directories that they contain.
 const LIBRARIES: [(&str, &str); 3] = [
@@ -18,6 +22,13 @@ const IGNORED_NAMES: [&str; 6] =
     ["__pycache__", "node_modules", "package-lock.json", "requirements.txt", "README.md", "tests"];
 
 fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-env-changed={MEMORY_FUNCTIONS}");
+    if let Ok(directory) = env::var(MEMORY_FUNCTIONS) {
+        println!("cargo::rerun-if-changed={directory}/libmemory_functions.a");
+        println!("cargo::rustc-link-search=native={directory}");
+        // Whole, so that libc's functions are duplicates if the linker has already found them.
+        println!("cargo::rustc-link-lib=static:+whole-archive=memory_functions");
+    }
     let workspace = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("..");
     let mut code = String::new();
     for (constant, directory) in LIBRARIES {

@@ -2,7 +2,8 @@
 //! what describes them. Each part can be written alone, from a binary that exists already.
 //!
 //! Binaries for this machine's architecture are profile-guided, and the profile is one of the files. The same commit with the
-//! same profile gives the same bytes: all times are `SOURCE_DATE_EPOCH` or that of the commit.
+//! same profile and the same version of LLVM's libc gives the same bytes: all times are `SOURCE_DATE_EPOCH` or that of the
+//! commit.
 
 use std::env;
 use std::fs;
@@ -24,6 +25,7 @@ mod debian;
 mod file_tree;
 mod image;
 mod image_trial;
+mod memory_functions;
 mod pages;
 mod profile;
 mod repository;
@@ -43,7 +45,8 @@ Writes the files of a release to `dist` in cargo's target directory.
 Usage: cargo xtask dist [part…] [options]
 
 Parts (default: all of them):
-  binary         a static, stripped binary for each target, with its list of dependencies (needs cargo-auditable)
+  binary         a static, stripped binary for each target, with its list of dependencies (needs cargo-auditable
+                 and, for x86-64, LLVM's libc)
   archive        a `.tar.gz` with the binary, shell completions, man pages and systemd units
   deb            a Debian package (needs dpkg-deb)
   image          a container image, as an OCI image layout; no container engine is needed

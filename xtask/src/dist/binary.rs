@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use super::{Release, Target, profile};
+use super::{Release, Target, memory_functions, profile};
 use crate::run::ProcessRun;
 
 /// The ELF section in which cargo-auditable writes the dependencies.
@@ -43,6 +43,9 @@ pub(super) fn cargo(release: &Release<'_>, target: &Target) -> Result<ProcessRun
         .cargo(&["auditable", subcommand, "--release", "--locked", "-p", "moongate", "--bin", "moongate"])
         .args(["--target", target.triple])
         .env("CARGO_PROFILE_RELEASE_STRIP", "symbols");
+    if target.is_native() && cfg!(target_arch = "x86_64") {
+        cargo = cargo.env(memory_functions::DIRECTORY_VARIABLE, memory_functions::build(project)?);
+    }
     if let Some(exponent) = target.largest_page {
         // A cross build can't find it out, and jemalloc refuses pages that are larger than it was built for.
         cargo = cargo.env("JEMALLOC_SYS_WITH_LG_PAGE", exponent);
