@@ -81,21 +81,23 @@ impl FormValues {
         self.get(input).filter(|text| !text.trim().is_empty())
     }
 
-    /// The values of a form that shows the members of an object. `members` is its JSON text. Fields show large
-    /// values only if they are strings.
-    pub(super) fn of_members(fields: &[FormField<'_>], members: &str) -> Self {
+    /// The value of one input.
+    pub(super) fn of_input(input: &str, value: String) -> Self {
+        Self(HashMap::from([(input.to_owned(), value)]))
+    }
+
+    /// The values of a form that shows the members of an object. `None` if the form would send another object. `members`
+    /// is the object's JSON text. Fields show large values only if they are strings.
+    pub(super) fn of_members(fields: &[FormField<'_>], members: &str) -> Option<Self> {
         let fields: HashMap<&str, &FormField<'_>> = fields.iter().map(|field| (field.name, field)).collect();
         let mut shown = HashMap::new();
-        let _ = json::visit_members::<()>(members, |name, value| {
-            if let Some(field) = fields.get(&*name)
-                && (value.len() <= MAX_DEFAULT_BYTES || json::type_of_text(value) == "string")
-                && let Ok(value) = serde_json::from_str(value)
-            {
-                shown.insert(field.input.clone(), field.text(&value));
-            }
-            Ok(())
+        let shows_all = json::visit_members(members, |name, value| {
+            let is_shown = value.len() <= MAX_DEFAULT_BYTES || json::type_of_text(value) == "string";
+            let field = fields.get(&*name).filter(|_| is_shown).ok_or(())?;
+            shown.insert(field.input.clone(), field.exact_text(value).ok_or(())?);
+            Ok::<_, ()>(())
         });
-        Self(shown)
+        shows_all.is_ok().then_some(Self(shown))
     }
 }
 
@@ -184,6 +186,21 @@ impl FormField<'_> {
             (_, Value::Null) => String::new(),
             (_, value) => value.to_string(),
         }
+    }
+
+    /// The text of a value in this field. `value` is its JSON text. `None` if a browser would send another value.
+    fn exact_text(&self, value: &str) -> Option<String> {
+        let parsed = serde_json::from_str::<Value>(value).ok()?;
+        let text = match &self.control {
+            // Parsing rounds large numbers.
+            FieldControl::Number if parsed.is_number() => value.to_owned(),
+            _ => self.text(&parsed),
+        };
+        // Browsers send a line break as CRLF, and none in an input of one line.
+        let breaks: &[char] = if self.control == FieldControl::Line { &['\r', '\n'] } else { &['\r'] };
+        let sent = self.value(&text).ok()??;
+        let is_same = serde_json::from_str::<Value>(&sent).is_ok_and(|sent| sent == parsed);
+        (is_same && !text.contains(breaks)).then_some(text)
     }
 
     /// The entered value as JSON text. `None` omits the member. Texts can be large, so they aren't parsed into values.

@@ -34,7 +34,8 @@ use crate::admin::tool_form::{
 /// The maximum size of a submitted form, in bytes.
 pub(super) const MAX_TRIAL_BODY_BYTES: usize = 2 * 1024 * 1024;
 
-/// The maximum size of the questions in a form, in bytes. They become trees of values, at most 20,000 for each.
+/// The maximum size of the questions in a form, in bytes. They become trees of values, at most 20,000 for each question.
+/// Larger questions are an error.
 const MAX_QUESTIONS_BYTES: usize = 512 * 1024;
 
 /// The maximum number of calls from the page at the same time: far below the number of connections.
@@ -262,7 +263,8 @@ impl TrialPage {
         // The hidden inputs come from this page. If someone changed them, the gateway refuses the state.
         let arguments = arguments.to_owned();
         let parsed = read_json_object(&arguments).unwrap_or_else(|_| "{}".to_owned());
-        self.values = Some(FormValues::of_members(&self.fields(), &parsed));
+        let shown = FormValues::of_members(&self.fields(), &parsed);
+        self.values = Some(shown.unwrap_or_else(|| FormValues::of_input(JSON_INPUT, parsed.clone())));
         let requests = values.get(QUESTIONS_INPUT).filter(|text| text.len() <= MAX_QUESTIONS_BYTES);
         let requests = requests.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
         let state = values.get(STATE_INPUT).unwrap_or_default().to_owned();
@@ -359,8 +361,12 @@ fn outcome(answer: Option<CountedMessage>, request: &TrialRequest, took: Duratio
     let parts = ["resultType", "inputRequests", "requestState", "_meta"];
     let [kind, requests, state, meta] = json::members(result.unwrap_or_default(), parts);
     let is_question = string(kind) == "input_required";
+    let requests = requests.filter(|_| is_question);
+    if requests.is_some_and(|requests| requests.len() > MAX_QUESTIONS_BYTES) {
+        return TrialOutcome::Failed("the questions of the tool are too large for this page".to_owned());
+    }
     // Each question has a limited number of values.
-    let requests = requests.filter(|_| is_question).and_then(|requests| serde_json::from_str(requests).ok());
+    let requests = requests.and_then(|requests| serde_json::from_str(requests).ok());
     let Some(requests) = requests else { return TrialOutcome::Result { response: answer, took } };
     let mut reasons = Vec::new();
     let unusable = meta.and_then(|meta| json::member(meta, UNUSABLE_ANSWERS_KEY)).unwrap_or_default();

@@ -47,7 +47,8 @@ pub(super) async fn answer(address: IpAddr, request: Vec<u8>) -> Option<CountedM
     let result = if asks {
         let schema =
             json!({ "type": "object", "properties": { "age": { "type": "integer" } }, "required": ["age"] });
-        let question = json!({ "message": "<b>How old?</b>", "requestedSchema": schema });
+        let more = "!".repeat(params["arguments"]["more"].as_u64().unwrap_or_default() as usize);
+        let question = json!({ "message": format!("<b>How old?</b>{more}"), "requestedSchema": schema });
         json!({
             "resultType": "input_required",
             "requestState": "sealed\"",
@@ -114,6 +115,10 @@ async fn questions_are_answered_in_the_page() {
                      %7B%22type%22%3A%22integer%22%7D%7D%7D%7D%7D%7D";
     let hidden = format!("tool=evil_run&arguments=%7B%22ask%22%3Atrue%7D&state=sealed&questions={questions}");
     let answer = |fields: &str| format!("{hidden}&{fields}");
+    // `other` isn't a field, so the form has the arguments as JSON.
+    let other = answer("q0-0=41").replace("true%7D", "true%2C%22other%22%3A1%7D");
+    let answered = listener.send("POST", "/try", FORM, &other).await.body;
+    assert!(answered.contains(">{&quot;ask&quot;:true,&quot;other&quot;:1}</textarea>"), "{answered}");
     let invalid = listener.send("POST", "/try", FORM, &answer("q0-0=old&q0-action=accept")).await.body;
     assert!(invalid.contains("enter a number") && invalid.contains("value=\"sealed\""), "{invalid}");
     for (fields, expected) in [
@@ -134,6 +139,17 @@ async fn large_results_are_shown_in_part() {
     assert!(page.contains("The rest of the content is too large for this page."), "{}", page.len());
     assert!(page.contains("&quot;…</pre>") && page.contains("0,0,…</pre>"), "{}", page.len());
     assert!(page.len() < 5 << 20, "{}", page.len());
+}
+
+#[tokio::test]
+async fn too_large_questions_are_an_error() {
+    let listener = start().await;
+    let _asked = listener.open(status());
+    let asking = |more: u32| format!("tool=evil_run&json=%7B%22ask%22%3Atrue%2C%22more%22%3A{more}%7D");
+    let asked = listener.send("POST", "/try", FORM, &asking(500 << 10)).await.body;
+    assert!(asked.contains("The tool asks"), "{}", asked.len());
+    let refused = listener.send("POST", "/try", FORM, &asking(513 << 10)).await.body;
+    assert!(refused.contains("the questions of the tool are too large for this page"), "{}", refused.len());
 }
 
 #[tokio::test]

@@ -86,9 +86,31 @@ fn a_form_shows_defaults_and_earlier_values() {
     let initial = |name: &str| fields.iter().find(|field| field.name == name).unwrap().initial_text();
     assert_eq!((initial("count"), initial("note")), ("3".to_owned(), String::new()));
     let members = json!({ "note": "n", "unit": "km", "tags": ["a"], "deep": true });
-    let values = FormValues::of_members(&fields, &members.to_string());
+    let values = FormValues::of_members(&fields, &members.to_string()).unwrap();
     let read: Value = serde_json::from_str(&read_object(&fields, &values).unwrap()).unwrap();
     assert_eq!(read, members);
+}
+
+#[test]
+fn a_form_that_would_send_other_values_shows_none() {
+    let schema = schema();
+    let fields = form_fields(&schema, "a");
+    let large = vec![0; MAX_DEFAULT_BYTES];
+    for members in [
+        json!({ "tags": large }),
+        json!({ "unit": "parsec" }),
+        json!({ "any": null }),
+        json!({ "day": "" }),
+        json!({ "day": "2026-01-01\n" }),
+        json!({ "note": "a\r\nb" }),
+        json!({ "note": "n", "other": 1 }),
+    ] {
+        assert!(FormValues::of_members(&fields, &members.to_string()).is_none(), "{members}");
+    }
+    assert!(FormValues::of_members(&fields, r#"{"note":""}"#).is_some());
+    let number = "123456789012345678901234567890";
+    let values = FormValues::of_members(&fields, &format!("{{\"note\":\"\",\"count\":{number}}}")).unwrap();
+    assert!(read_object(&fields, &values).unwrap().contains(number));
 }
 
 #[test]
