@@ -210,9 +210,9 @@ pub(crate) fn callers_state_in_memory(plugins: &[Arc<PluginConfig>]) -> impl Ite
         .filter(|allow| allow.state != StateGrant::NotGranted && allow.state_scope == StateScope::Caller);
     of_callers.map(|allow| {
         let span = allow.spans.get("state_scope").cloned().unwrap_or_default();
-        Diagnostic::error("`state_scope = \"caller\"` needs a directory for the callers' state")
+        Diagnostic::error("`state_scope = \"caller\"` needs a directory or a store for the callers' state")
             .with_span(span)
-            .with_hint("set `state` in `[gateway]`, such as `state = \"state\"`")
+            .with_hint("set `state` in `[gateway]`, such as `state = \"state\"`, or add `[store]`")
     })
 }
 

@@ -485,7 +485,7 @@ static ALLOW: &[Key] = &[
         "false",
         "Let the plugin keep state between calls, through `wasi:keyvalue`. `true`: a store of its own, named like its \
          table. A name: the store with this name. Plugins that set the same name share it, and a renamed plugin keeps \
-         it. State outlives the gateway only if `state` in `[gateway]` is set.",
+         it. State outlives the gateway only if `state` in `[gateway]` or the table `[store]` is set.",
     ),
     optional(
         "state_scope",
@@ -493,7 +493,7 @@ static ALLOW: &[Key] = &[
         "\"plugin\"",
         "Who shares a store. `plugin`: all callers. `caller`: each caller has its own store, with its own `limits.state`: \
          each token, client certificate, local user and subject of an issuer, and the client over stdio. Callers without \
-         authentication share one. `caller` needs `state` in `[gateway]`.",
+         authentication share one. `caller` needs `state` in `[gateway]` or the table `[store]`.",
     ),
     optional(
         "instructions",
