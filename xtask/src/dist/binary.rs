@@ -42,7 +42,10 @@ pub(super) fn cargo(release: &Release<'_>, target: &Target) -> Result<ProcessRun
     let mut cargo = project
         .cargo(&["auditable", subcommand, "--release", "--locked", "-p", "moongate", "--bin", "moongate"])
         .args(["--target", target.triple])
-        .env("CARGO_PROFILE_RELEASE_STRIP", "symbols");
+        .env("CARGO_PROFILE_RELEASE_STRIP", "symbols")
+        // Too slow for other builds; the binary is a tenth faster and a fifth smaller.
+        .env("CARGO_PROFILE_RELEASE_LTO", "fat")
+        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1");
     if target.is_native() && cfg!(target_arch = "x86_64") {
         cargo = cargo.env(memory_functions::DIRECTORY_VARIABLE, memory_functions::build(project)?);
     }
