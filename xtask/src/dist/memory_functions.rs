@@ -25,7 +25,7 @@ const OBJECTS: [&str; 5] = ["bcmp.cpp.o", "memcmp.cpp.o", "memcpy.cpp.o", "memmo
 /// # Errors
 /// LLVM's libc isn't installed.
 pub(super) fn build(project: &Project) -> Result<PathBuf> {
-    let libc = llvm_libc(Path::new("/usr/lib")).context(
+    let libc = llvm_libc().context(
         "LLVM's libc isn't installed: install the package `libllvmlibc-19-dev` or a later version",
     )?;
     let directory = project.target().join("memory-functions");
@@ -39,10 +39,10 @@ pub(super) fn build(project: &Project) -> Result<PathBuf> {
     Ok(directory)
 }
 
-/// The newest installed version of LLVM's libc.
-fn llvm_libc(directory: &Path) -> Option<PathBuf> {
+/// The newest installed version of LLVM's libc, in the directories of Debian's and Ubuntu's packages.
+fn llvm_libc() -> Option<PathBuf> {
     let version = |path: &Path| path.file_name()?.to_str()?.strip_prefix("llvm-")?.parse::<u32>().ok();
-    fs::read_dir(directory)
+    fs::read_dir("/usr/lib")
         .ok()?
         .filter_map(|entry| {
             let path = entry.ok()?.path();
