@@ -20,10 +20,7 @@ use moongate_protocol::session::shared::{
     SharedStoreError, StoreOperation, StoredSession, StreamEnd, StreamLog, StreamName, TakeoverOutcome,
     ToldChange, WakeUp, WakeUps,
 };
-use moongate_store::{
-    Cmd, FromRedisValue, SharedStore, StoreError, StoreEvent, StoreSubscriber, StoreUse, cmd,
-};
-use tokio::sync::mpsc;
+use moongate_store::{Cmd, FromRedisValue, SharedStore, StoreError, StoreEvent, StoreUse, cmd};
 use tokio::time::timeout;
 
 mod scripts;
@@ -356,21 +353,19 @@ impl SharedSessionStore for StoredSessions {
 
     fn wake_ups<'a>(&'a self, replica: &'a ReplicaId) -> StoreOperation<'a, WakeUps> {
         Box::pin(async move {
-            let (subscriber, mut events) = self.0.subscriber();
-            subscriber.subscribe(JOURNAL_CHANNEL);
-            subscriber.subscribe(format!("session:wake:{}", replica.as_str()));
-            match timeout(SUBSCRIBE_TIMEOUT, events.recv()).await {
+            let own_channel = format!("session:wake:{}", replica.as_str());
+            let mut subscription = self.0.subscribe(&[JOURNAL_CHANNEL, &own_channel]);
+            match timeout(SUBSCRIBE_TIMEOUT, subscription.next()).await {
                 Ok(Some(StoreEvent::Connected)) => {}
                 Ok(Some(StoreEvent::Disconnected | StoreEvent::Message { .. }) | None) | Err(_) => {
                     return Err(SharedStoreError::without_effect("no subscription to messages"));
                 }
             }
-            type Wakes = (StoreSubscriber, mpsc::Receiver<StoreEvent>);
-            let next = |(subscriber, mut events): Wakes| async move {
-                let event = events.recv().await.filter(|event| *event != StoreEvent::Disconnected)?;
-                Some((wake_up(&event), (subscriber, events)))
-            };
-            Ok(stream::unfold((subscriber, events), next).filter_map(std::future::ready).boxed() as WakeUps)
+            let events = stream::unfold(subscription, async |mut subscription| {
+                let event = subscription.next().await.filter(|event| *event != StoreEvent::Disconnected)?;
+                Some((wake_up(&event), subscription))
+            });
+            Ok(events.filter_map(std::future::ready).boxed() as WakeUps)
         })
     }
 }

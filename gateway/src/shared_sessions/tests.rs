@@ -31,9 +31,12 @@ impl Fixture {
             eprintln!("skipped: redis-server is missing");
             return None;
         };
-        while UnixStream::connect(&socket).await.is_err() {
-            tokio::task::yield_now().await;
-        }
+        let accepts = async {
+            while UnixStream::connect(&socket).await.is_err() {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(Duration::from_secs(60), accepts).await.expect("redis-server accepts connections");
         let config = StoreConfig {
             address: StoreAddress::Unix(socket),
             database: 0,
@@ -118,14 +121,9 @@ fn spawn(socket: &Path) -> Option<Child> {
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()
 }
 
-/// The next wake-up that isn't [`WakeUp::Everything`], which can come at any time.
+/// The next wake-up.
 async fn next_wake(wake_ups: &mut WakeUps) -> Option<WakeUp> {
-    loop {
-        let wake_up = wake_ups.next().await;
-        if wake_up != Some(WakeUp::Everything) {
-            return wake_up;
-        }
-    }
+    timeout(Duration::from_secs(60), wake_ups.next()).await.expect("a wake-up in time")
 }
 
 fn name(stream: &str) -> StreamName {

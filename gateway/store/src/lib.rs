@@ -29,7 +29,7 @@ pub use connection::{SharedStore, StoreStatus, StoreUse, UseCounts};
 pub use error::StoreError;
 pub use handshake::{KEY_FAMILIES, SCHEMA_VERSION};
 pub use redis::{Cmd, FromRedisValue, Script, ToRedisArgs, Value, cmd};
-pub use subscriptions::{StoreEvent, StoreSubscriber};
+pub use subscriptions::{StoreEvent, StoreSubscription};
 
 #[cfg(test)]
 mod test_server;

@@ -5,7 +5,6 @@
 //! that messages might have been lost, so everything must be compared. Between [`StoreEvent::Disconnected`] and the next
 //! [`StoreEvent::Connected`], no messages arrive.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -27,17 +26,17 @@ const PING_INTERVAL: Duration = Duration::from_secs(5);
 /// The time after a failure until the next attempt.
 const RECONNECT_PAUSE: Duration = Duration::from_secs(1);
 
-/// Changes the channels of a subscription. Dropping it ends the subscription.
+/// A subscription to channels. It ends when it is dropped.
 #[derive(Debug)]
-pub struct StoreSubscriber {
-    changes: mpsc::UnboundedSender<ChannelChange>,
+pub struct StoreSubscription {
+    events: mpsc::Receiver<StoreEvent>,
     _task: AbortOnDropHandle<()>,
 }
 
 /// An event of a subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreEvent {
-    /// The channels so far are subscribed to, for the first time or again. Earlier messages might have been lost.
+    /// All channels are subscribed to, for the first time or again. Earlier messages might have been lost.
     Connected,
     /// The connection was lost.
     Disconnected,
@@ -50,62 +49,44 @@ pub enum StoreEvent {
     },
 }
 
-#[derive(Debug)]
-enum ChannelChange {
-    Subscribe(String),
-    Unsubscribe(String),
-}
-
-/// The receiver is gone, so the subscription ends.
-struct ReceiverGone;
-
-impl StoreSubscriber {
-    /// Subscribes to a channel, also after the connection was lost.
-    pub fn subscribe(&self, channel: impl Into<String>) {
-        let _ = self.changes.send(ChannelChange::Subscribe(channel.into())); // it ended with its receiver
-    }
-
-    /// Ends the subscription to a channel. Messages that are under way can still arrive.
-    pub fn unsubscribe(&self, channel: impl Into<String>) {
-        let _ = self.changes.send(ChannelChange::Unsubscribe(channel.into()));
+impl StoreSubscription {
+    /// Waits for the next event. `None` means that the runtime is shutting down.
+    pub async fn next(&mut self) -> Option<StoreEvent> {
+        self.events.recv().await
     }
 }
 
 impl SharedStore {
-    /// A subscription to channels, without any at first, and its events.
+    /// Subscribes to these channels, at least one.
     #[must_use]
-    pub fn subscriber(&self) -> (StoreSubscriber, mpsc::Receiver<StoreEvent>) {
-        let (changes, changed) = mpsc::unbounded_channel();
+    pub fn subscribe(&self, channels: &[&str]) -> StoreSubscription {
         let (events, received) = mpsc::channel(MAX_WAITING_EVENTS);
-        let subscription =
-            Subscription { store: self.clone(), channels: BTreeSet::new(), changed, events, has_lost: false };
-        let task = self.link().runtime().spawn(subscription.run());
-        (StoreSubscriber { changes, _task: AbortOnDropHandle::new(task) }, received)
+        let keys = channels.iter().map(|channel| self.key(channel)).collect();
+        let subscriber = Subscriber { store: self.clone(), keys, events, has_lost: false };
+        let task = self.link().runtime().spawn(subscriber.run());
+        StoreSubscription { events: received, _task: AbortOnDropHandle::new(task) }
     }
 }
 
-struct Subscription {
+/// The task of a subscription.
+struct Subscriber {
     store: SharedStore,
-    channels: BTreeSet<String>,
-    changed: mpsc::UnboundedReceiver<ChannelChange>,
+    keys: Vec<String>,
     events: mpsc::Sender<StoreEvent>,
     /// True if a message was dropped since the last [`StoreEvent::Connected`].
     has_lost: bool,
 }
 
-impl Subscription {
+impl Subscriber {
+    /// Subscribes again and again. The task is aborted when its subscription is dropped.
     async fn run(mut self) {
         loop {
             // Problems are logged there, and an unsuitable server isn't used.
             if self.store.connected().await.is_ok()
                 && let Ok((sink, stream)) = self.connect().await
-                && (self.serve(sink, stream).await.is_err()
-                    || self.events.send(StoreEvent::Disconnected).await.is_err())
             {
-                return;
-            }
-            if self.events.is_closed() {
-                return;
+                self.serve(sink, stream).await;
+                let _ = self.events.send(StoreEvent::Disconnected).await;
             }
             sleep(RECONNECT_PAUSE).await;
         }
@@ -121,15 +102,12 @@ impl Subscription {
     }
 
     /// Forwards messages until the connection is lost.
-    async fn serve(&mut self, mut sink: PubSubSink, mut stream: PubSubStream) -> Result<(), ReceiverGone> {
-        while let Ok(change) = self.changed.try_recv() {
-            self.apply(change);
+    async fn serve(&mut self, mut sink: PubSubSink, mut stream: PubSubStream) {
+        // All channels first: a message that follows the first event must not be missed.
+        if !self.confirmed(sink.subscribe(&self.keys)).await {
+            return;
         }
-        let keys: Vec<String> = self.channels.iter().map(|channel| self.store.key(channel)).collect();
-        if !keys.is_empty() && !self.confirmed(sink.subscribe(&keys)).await {
-            return Ok(());
-        }
-        self.events.send(StoreEvent::Connected).await.map_err(|_| ReceiverGone)?;
+        let _ = self.events.send(StoreEvent::Connected).await;
         self.has_lost = false;
         let mut pings = interval(PING_INTERVAL);
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -142,45 +120,15 @@ impl Subscription {
                     }
                     None => false,
                 },
-                change = self.changed.recv() => {
-                    let change = change.ok_or(ReceiverGone)?;
-                    match self.apply(change) {
-                        Some(ChannelChange::Subscribe(channel)) => {
-                            let key = self.store.key(&channel);
-                            let subscribed = self.confirmed(sink.subscribe(key)).await;
-                            // What changed before the subscription must be compared.
-                            self.has_lost = true;
-                            subscribed
-                        }
-                        Some(ChannelChange::Unsubscribe(channel)) => {
-                            let key = self.store.key(&channel);
-                            self.confirmed(sink.unsubscribe(key)).await
-                        }
-                        None => true,
-                    }
-                }
                 _ = pings.tick() => self.confirmed(sink.ping::<redis::Value>()).await,
             };
             if !is_connected {
-                return Ok(());
+                return;
             }
-            if self.has_lost {
-                match self.events.try_send(StoreEvent::Connected) {
-                    Ok(()) => self.has_lost = false,
-                    Err(mpsc::error::TrySendError::Full(_)) => {}
-                    Err(mpsc::error::TrySendError::Closed(_)) => return Err(ReceiverGone),
-                }
+            if self.has_lost && self.events.try_send(StoreEvent::Connected).is_ok() {
+                self.has_lost = false;
             }
         }
-    }
-
-    /// Applies a change. `None` if it changes nothing.
-    fn apply(&mut self, change: ChannelChange) -> Option<ChannelChange> {
-        let is_new = match &change {
-            ChannelChange::Subscribe(channel) => self.channels.insert(channel.clone()),
-            ChannelChange::Unsubscribe(channel) => self.channels.remove(channel),
-        };
-        is_new.then_some(change)
     }
 
     fn forward(&mut self, key: &str, payload: &[u8]) {

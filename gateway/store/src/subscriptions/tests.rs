@@ -3,42 +3,44 @@
 use super::*;
 use crate::test_server::TestServer;
 
-async fn next(events: &mut mpsc::Receiver<StoreEvent>) -> StoreEvent {
-    let next = timeout(Duration::from_secs(60), events.recv()).await;
+async fn next(subscription: &mut StoreSubscription) -> StoreEvent {
+    let next = timeout(Duration::from_secs(60), subscription.next()).await;
     next.expect("an event in time").expect("the subscription goes on")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_message_after_the_first_event_is_missed() {
+    let Some(server) = TestServer::start(&[]).await else { return };
+    let (sender, receiver) = (server.store().await, server.store().await);
+    sender.publish("two", b"0").await.unwrap(); // it is ready to send at once
+    for _ in 0..100 {
+        let mut subscription = receiver.subscribe(&["one", "two"]);
+        assert_eq!(next(&mut subscription).await, StoreEvent::Connected);
+        sender.publish("two", b"1").await.unwrap();
+        let expected = StoreEvent::Message { channel: "two".to_owned(), payload: b"1".to_vec() };
+        assert_eq!(next(&mut subscription).await, expected);
+    }
 }
 
 #[tokio::test]
 async fn messages_reach_subscribers_also_after_a_restart() {
     let Some(mut server) = TestServer::start(&[]).await else { return };
     let (sender, receiver) = (server.store().await, server.store().await);
-    let (subscriber, mut events) = receiver.subscriber();
-    subscriber.subscribe("changes");
-    // Once for the connection and, if that was faster, once for the channel.
-    while sender_count(&sender).await == 0 {
-        tokio::task::yield_now().await;
-    }
+    let mut subscription = receiver.subscribe(&["changes"]);
+    assert_eq!(next(&mut subscription).await, StoreEvent::Connected);
     let message = |channel: &str, payload: &[u8]| StoreEvent::Message {
         channel: channel.to_owned(),
         payload: payload.to_vec(),
     };
     sender.publish("other", b"x").await.unwrap();
     sender.publish("changes", b"\x001").await.unwrap();
-    while next(&mut events).await != message("changes", b"\x001") {}
+    assert_eq!(next(&mut subscription).await, message("changes", b"\x001"));
 
     server.kill();
     server.restart().await;
-    while next(&mut events).await != StoreEvent::Connected {}
+    while next(&mut subscription).await != StoreEvent::Connected {}
     while sender.publish("changes", b"2").await.is_err() {
         tokio::task::yield_now().await;
     }
-    while next(&mut events).await != message("changes", b"2") {}
-}
-
-/// The subscribers of the channel.
-async fn sender_count(store: &SharedStore) -> u64 {
-    let mut count = redis::cmd("PUBSUB");
-    count.arg("NUMSUB").arg(store.key("changes"));
-    let counted: (String, u64) = store.run(crate::StoreUse::Messages, &count).await.unwrap();
-    counted.1
+    while next(&mut subscription).await != message("changes", b"2") {}
 }
