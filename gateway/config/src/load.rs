@@ -53,8 +53,8 @@ pub struct LoadedConfig {
     /// Problems with certificates and keys, which matter only if HTTP is served. A running gateway keeps using its
     /// current ones.
     pub tls_problems: Vec<Diagnostic>,
-    /// The absolute path of every file that was examined, whether it exists or not: the configuration, components,
-    /// secrets, and directories that can't be used. If one of them changes, loading again can give another result.
+    /// The absolute path of every file that counts, whether it exists or not: the configuration, components, secrets, and
+    /// directories that can't be used. If one of them changes, loading again can give another result.
     pub files: BTreeSet<PathBuf>,
 }
 
@@ -211,6 +211,8 @@ fn read_config(file: PathBuf, text: &str, parsed: &DeTable<'_>, environment: &dy
         reader.problems.extend(protected_paths::check(&read));
         if reader.problems.iter().any(Diagnostic::is_error) {
             reader.problems.append(&mut reader.loading_problems);
+            let unreadable: Vec<_> = reader.component_problems().collect();
+            reader.problems.extend(unreadable);
         }
         config = Some(read);
     }

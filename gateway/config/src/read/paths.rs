@@ -37,26 +37,32 @@ impl ConfigReader<'_> {
         None
     }
 
-    /// The path of a component. Loading reports whether it can be read. The reader reports it only if other errors keep
-    /// the plugins from being loaded, so that all problems are reported at once.
+    /// The path of a component. Loading reports whether it can be read.
     pub(crate) fn component(&mut self, text: &TomlString) -> Option<PathBuf> {
         let path = self.path(text)?;
         self.files.insert(path.clone());
-        let unreadable = |error| unreadable("the component", &text.text, &path, &error);
-        let problem = match fs::metadata(&path) {
-            Ok(found) if found.is_dir() => Some(
-                Diagnostic::error(format!("the component {} is a directory", quoted(&text.text)))
-                    .with_hint("name the `.wasm` file in it"),
-            ),
-            Ok(found) if !found.is_file() => Some(
-                Diagnostic::error(format!("the component {} isn't a regular file", quoted(&text.text)))
-                    .with_hint("name a `.wasm` file"),
-            ),
-            Ok(_) => fs::File::open(&path).err().map(unreadable),
-            Err(error) => Some(unreadable(error)),
-        };
-        self.loading_problems.extend(problem.map(|problem| problem.with_span(text.span.clone())));
+        self.component_files.push((text.clone(), path.clone()));
         Some(path)
+    }
+
+    /// The problems of components that can't be read.
+    pub(crate) fn component_problems(&self) -> impl Iterator<Item = Diagnostic> {
+        self.component_files.iter().filter_map(|(text, path)| {
+            let unreadable = |error| unreadable("the component", &text.text, path, &error);
+            let problem = match fs::metadata(path) {
+                Ok(found) if found.is_dir() => Some(
+                    Diagnostic::error(format!("the component {} is a directory", quoted(&text.text)))
+                        .with_hint("name the `.wasm` file in it"),
+                ),
+                Ok(found) if !found.is_file() => Some(
+                    Diagnostic::error(format!("the component {} isn't a regular file", quoted(&text.text)))
+                        .with_hint("name a `.wasm` file"),
+                ),
+                Ok(_) => fs::File::open(path).err().map(unreadable),
+                Err(error) => Some(unreadable(error)),
+            };
+            problem.map(|problem| problem.with_span(text.span.clone()))
+        })
     }
 
     /// A directory with all symlinks resolved. If it doesn't exist, only loading its plugin fails, as with a missing

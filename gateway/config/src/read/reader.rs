@@ -33,16 +33,19 @@ pub(crate) struct ConfigReader<'a> {
     pub(crate) token_problems: Vec<Diagnostic>,
     /// Problems with certificates and keys, which matter only if HTTP is served.
     pub(crate) tls_problems: Vec<Diagnostic>,
-    /// Problems that loading the plugins would report too. They are added only if other errors keep the plugins from
+    /// Problems that loading the plugins would report too, apart from those of components. They are added only if other errors keep the plugins from
     /// being loaded.
     pub(crate) loading_problems: Vec<Diagnostic>,
+    /// The components, as written and as paths. They are examined only if other errors keep the plugins from being loaded:
+    /// a start needn't open a thousand files.
+    pub(crate) component_files: Vec<(TomlString, PathBuf)>,
     /// The files that secrets were read from.
     pub(crate) secret_files: Vec<PathBuf>,
     /// The files with the keys of issuers.
     pub(crate) key_files: Vec<PathBuf>,
     /// Every secret to redact from the trace.
     pub(crate) secrets: Vec<Secret>,
-    /// Every file that was examined, and every directory that can't be used.
+    /// Every file that was examined, every component, and every directory that can't be used.
     pub(crate) files: BTreeSet<PathBuf>,
     /// The values of variables, files and settings that plugins or servers get.
     pub(crate) disclosed: Vec<DisclosedValue>,
@@ -178,6 +181,7 @@ impl<'a> ConfigReader<'a> {
             token_problems: Vec::new(),
             tls_problems: Vec::new(),
             loading_problems: Vec::new(),
+            component_files: Vec::new(),
             secret_files: Vec::new(),
             key_files: Vec::new(),
             secrets: Vec::new(),
