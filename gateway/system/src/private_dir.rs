@@ -13,6 +13,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags};
 
@@ -225,6 +226,18 @@ impl PrivateDir {
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
         rustix::fs::statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    }
+
+    /// The size in bytes and the modification time of a file, which isn't opened.
+    ///
+    /// # Errors
+    /// The file is missing, or its time can't be represented.
+    pub fn size_and_time(&self, name: &str) -> io::Result<(u64, SystemTime)> {
+        let stat = rustix::fs::statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let seconds = u64::try_from(stat.st_mtime).map_err(io::Error::other)?;
+        let nanoseconds = u32::try_from(stat.st_mtime_nsec).map_err(io::Error::other)?;
+        let size = u64::try_from(stat.st_size).map_err(io::Error::other)?;
+        Ok((size, SystemTime::UNIX_EPOCH + Duration::new(seconds, nanoseconds)))
     }
 
     /// Opens a file for reading. It may be of any kind except a symlink, and belong to anyone.

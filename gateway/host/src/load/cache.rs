@@ -277,10 +277,10 @@ impl CodeCache {
         let dir = self.dir();
         let mut entries = Vec::new();
         for name in dir.names().unwrap_or_default() {
-            let Ok(meta) = dir.open(&name).and_then(|file| file.metadata()) else { continue };
-            let idle = meta.modified().map(age).unwrap_or_default();
+            let Ok((size, modified)) = dir.size_and_time(&name) else { continue };
+            let idle = age(modified);
             if is_evictable(&name) {
-                entries.push((idle, meta.len(), name));
+                entries.push((idle, size, name));
             } else if is_temporary(&name) && idle > ABANDONED_AGE {
                 let _ = dir.remove(&name);
             }
