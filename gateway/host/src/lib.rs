@@ -28,7 +28,7 @@ mod sandbox;
 pub mod test_support;
 mod wasi;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,6 +37,7 @@ use std::sync::{Arc, Weak};
 use moongate_config::PluginConfig;
 use moongate_model::manifest::Interfaces;
 use moongate_model::names::{Digest, PluginId};
+use moongate_model::plugin::PastChecks;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
@@ -249,7 +250,7 @@ impl WasmHost {
             digest,
             interfaces: Arc::new(interfaces),
             manifest,
-            valid_tools: BTreeSet::new(),
+            past_checks: PastChecks::default(),
             confirmation: Confirmation::confirmed(),
             loader: Arc::clone(&self.loader),
         }))
@@ -277,13 +278,13 @@ impl WasmHost {
         if !config.allow.dirs.is_empty() {
             self.shared.openings.open(config).await.ok()?;
         }
-        let CachedDescription { interfaces, manifest, valid_tools, .. } = description;
+        let CachedDescription { interfaces, manifest, past_checks, .. } = description;
         Some(WasmPlugin {
             sandbox: self.sandbox(Arc::clone(config), digest, Weak::new()),
             digest,
             interfaces: Arc::new(interfaces),
             manifest,
-            valid_tools,
+            past_checks,
             confirmation: Confirmation::default(),
             loader: Arc::clone(&self.loader),
         })

@@ -15,7 +15,7 @@ use moongate_model::call::{
 };
 use moongate_model::manifest::{Interfaces, Manifest};
 use moongate_model::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
-use moongate_model::plugin::{Plugin, PluginFuture};
+use moongate_model::plugin::{PastChecks, Plugin, PluginFuture};
 use moongate_system::background::{WorkOwner, move_to_background};
 use wasmtime::Store;
 use wasmtime::component::Instance;
@@ -37,8 +37,8 @@ pub struct WasmPlugin {
     pub(super) digest: Digest,
     pub(super) interfaces: Arc<Interfaces>,
     pub(super) manifest: Manifest,
-    /// The tools whose schemas are known to compile, by their indices in the manifest.
-    pub(super) valid_tools: BTreeSet<usize>,
+    /// The results of checks that were made before the manifest was cached.
+    pub(super) past_checks: PastChecks,
     pub(super) confirmation: Confirmation,
     pub(super) loader: Arc<ComponentLoader>,
 }
@@ -106,22 +106,21 @@ impl WasmPlugin {
             digest: self.digest,
             interfaces: Arc::clone(&self.interfaces),
             manifest,
-            valid_tools: BTreeSet::new(),
+            past_checks: PastChecks::default(),
             confirmation: Confirmation::confirmed(),
             loader: Arc::clone(&self.loader),
         })
     }
 
-    /// Caches the description for the next start, unless it comes from the cache. `valid_tools` are the tools whose schemas
-    /// compile, by their indices in the manifest.
-    pub async fn cache_description(self: Arc<Self>, valid_tools: BTreeSet<usize>) {
+    /// Caches the description for the next start, unless it comes from the cache.
+    pub async fn cache_description(self: Arc<Self>, checks: PastChecks) {
         if !self.confirmation.get() || self.loader.descriptions.is_none() {
             return;
         }
         let written = blocking(move || {
             let Self { sandbox, digest, interfaces, manifest, loader, .. } = &*self;
             if let Some(descriptions) = &loader.descriptions {
-                let description = (&**interfaces, manifest, valid_tools);
+                let description = (&**interfaces, manifest, checks);
                 descriptions.put(loader.linker.engine(), digest, &sandbox.config, description);
             }
             Ok(())
@@ -144,7 +143,7 @@ impl WasmPlugin {
             digest: self.digest,
             interfaces: Arc::clone(&self.interfaces),
             manifest: self.manifest.clone(),
-            valid_tools: self.valid_tools.clone(),
+            past_checks: PastChecks::default(), // they were made with the old configuration
             confirmation: Confirmation { is_confirmed, failed: tokio::sync::Mutex::default() },
             loader: Arc::clone(&self.loader),
         }
@@ -230,8 +229,8 @@ impl WasmPlugin {
 }
 
 impl Plugin for WasmPlugin {
-    fn has_valid_schemas(&self, tool: usize) -> bool {
-        self.valid_tools.contains(&tool)
+    fn past_checks(&self) -> &PastChecks {
+        &self.past_checks
     }
 
     fn is_confirmed(&self) -> bool {

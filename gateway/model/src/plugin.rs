@@ -3,10 +3,13 @@
 //! The trait is defined here, apart from the Wasm host, so that everything from names to errors can be tested with
 //! `test_support::FakePlugin`.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 use crate::access_history::AccessHistory;
 use crate::call::{
@@ -15,6 +18,19 @@ use crate::call::{
 };
 use crate::manifest::{Interfaces, Manifest};
 use crate::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
+
+/// The results of checks that were made before a manifest was cached, so that a start needn't compile its schemas. They
+/// belong to the plugin's configuration at that time.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PastChecks {
+    /// The tools whose schemas compile, by their indices in the manifest.
+    pub valid_tools: BTreeSet<usize>,
+    /// True if the plugin has a schema for its settings, and there are no problems with them.
+    pub has_valid_settings: bool,
+}
+
+/// Nothing was checked.
+static NO_CHECKS: PastChecks = PastChecks { valid_tools: BTreeSet::new(), has_valid_settings: false };
 
 /// The future of a plugin's answer.
 pub type PluginFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, CallError>> + Send + 'a>>;
@@ -46,10 +62,9 @@ pub trait Plugin: fmt::Debug + Send + Sync {
         Box::pin(async { Ok(true) })
     }
 
-    /// True if the schemas of the tool with this index in the manifest are known to compile, because they did before the
-    /// manifest was cached.
-    fn has_valid_schemas(&self, _tool: usize) -> bool {
-        false
+    /// The results of checks that were made before the manifest was cached.
+    fn past_checks(&self) -> &PastChecks {
+        &NO_CHECKS
     }
 
     /// The imports and exports of its component. `None` if they aren't known.

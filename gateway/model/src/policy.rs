@@ -199,7 +199,9 @@ pub struct PluginSettings {
 }
 
 impl PluginSettings {
-    fn is_equivalent_to(&self, other: &Self) -> bool {
+    /// Compares two plugins' settings, ignoring their locations in the file.
+    #[must_use]
+    pub fn is_equivalent_to(&self, other: &Self) -> bool {
         let Self { place: _, entries } = self;
         entries.len() == other.entries.len()
             && entries.iter().zip(&other.entries).all(|((a_key, a), (b_key, b))| {

@@ -14,7 +14,7 @@ use crate::manifest::{
     Manifest, Prompt, PromptArgument, Resource, ResourceTemplate, Tool, ToolHints, UriTemplate,
 };
 use crate::names::{Digest, PluginId, PromptName, ResourceUri, ToolName};
-use crate::plugin::{Plugin, PluginFuture};
+use crate::plugin::{PastChecks, Plugin, PluginFuture};
 
 /// The answer to one kind of call.
 pub type CallHandler<A, T> = Box<dyn Fn(Arc<CallContext>, A) -> PluginFuture<'static, T> + Send + Sync>;
@@ -35,6 +35,8 @@ pub struct FakePlugin<T = ()> {
     pub digest: Digest,
     /// Its manifest.
     pub manifest: Manifest,
+    /// The results of earlier checks.
+    pub past_checks: PastChecks,
     /// The peak memory that it reports.
     pub peak_memory: Option<u64>,
     /// Takes the tool's name and the text of the arguments.
@@ -60,6 +62,7 @@ impl FakePlugin {
             id: PluginId::new(id).expect("a valid plugin id"),
             digest: Digest::of(id.as_bytes()),
             manifest: Manifest::default(),
+            past_checks: PastChecks::default(),
             peak_memory: None,
             on_tool: None,
             on_read: None,
@@ -74,9 +77,30 @@ impl<T> FakePlugin<T> {
     /// The same plugin with other data.
     #[must_use]
     pub fn with_data<U>(self, data: U) -> FakePlugin<U> {
-        let Self { id, digest, manifest, peak_memory, on_tool, on_read, on_prompt, on_complete, data: _ } =
-            self;
-        FakePlugin { id, digest, manifest, peak_memory, on_tool, on_read, on_prompt, on_complete, data }
+        let Self {
+            id,
+            digest,
+            manifest,
+            past_checks,
+            peak_memory,
+            on_tool,
+            on_read,
+            on_prompt,
+            on_complete,
+            data: _,
+        } = self;
+        FakePlugin {
+            id,
+            digest,
+            manifest,
+            past_checks,
+            peak_memory,
+            on_tool,
+            on_read,
+            on_prompt,
+            on_complete,
+            data,
+        }
     }
 
     /// Adds a tool with these schemas.
@@ -200,6 +224,10 @@ impl<T: Send + Sync> Plugin for FakePlugin<T> {
 
     fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    fn past_checks(&self) -> &PastChecks {
+        &self.past_checks
     }
 
     fn peak_memory(&self) -> Option<u64> {

@@ -40,7 +40,7 @@ pub use schema::{Schema, SchemaError, SchemaMismatchError};
 pub use settings::named_members;
 pub use view::ViewId;
 
-pub use crate::plugin::{Plugin, PluginFuture};
+pub use crate::plugin::{PastChecks, Plugin, PluginFuture};
 
 /// Everything offered at one moment, in the order of `gateway.toml` and, for each plugin, in its own order.
 #[derive(Debug)]

@@ -1,6 +1,5 @@
 //! Implements the supervisor's plugin interface with the Wasm host.
 
-use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +7,7 @@ use std::time::Duration;
 use moongate_config::{Diagnostic, PluginConfig};
 use moongate_host::{LoadError, PathOrigin, ReadFailure, WasmHost, WasmPlugin};
 use moongate_model::names::Digest;
+use moongate_model::plugin::PastChecks;
 use moongate_system::background::MovableFuture;
 
 use super::plugin_host::{CandidateFile, LoadFailure, LoadFuture, LoadedCode, PluginHost, Recovery};
@@ -76,11 +76,8 @@ impl LoadedCode for WasmPlugin {
         }))
     }
 
-    fn cache_description(
-        self: Arc<Self>,
-        valid_tools: BTreeSet<usize>,
-    ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        Box::pin(Self::cache_description(self, valid_tools))
+    fn cache_description(self: Arc<Self>, checks: PastChecks) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(Self::cache_description(self, checks))
     }
 
     fn retire(&self, delay: Duration) {

@@ -3,7 +3,6 @@
 //! Code is loaded in two steps: reading a file returns a [`CandidateFile`] with a digest, and the file is loaded only
 //! if its digest is new. [`LoadedCode`] can get another configuration without being loaded again.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use std::time::Duration;
 
 use moongate_config::{Diagnostic, PluginConfig};
 use moongate_model::names::Digest;
-use moongate_protocol::catalog::{CatalogPlugin, Plugin};
+use moongate_protocol::catalog::{CatalogPlugin, PastChecks, Plugin};
 
 /// A step of loading a plugin.
 pub(super) type LoadFuture<T> = Pin<Box<dyn Future<Output = Result<T, LoadFailure>> + Send>>;
@@ -50,12 +49,8 @@ pub(super) trait LoadedCode: Plugin {
     /// The same code with a new description.
     fn describe_again(self: Arc<Self>) -> LoadFuture<Arc<dyn LoadedCode>>;
 
-    /// Caches the description for the next start. `valid_tools` are the tools whose schemas compile, by their indices in
-    /// the manifest.
-    fn cache_description(
-        self: Arc<Self>,
-        _valid_tools: BTreeSet<usize>,
-    ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    /// Caches the description for the next start.
+    fn cache_description(self: Arc<Self>, _checks: PastChecks) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         Box::pin(std::future::ready(()))
     }
 
@@ -109,8 +104,8 @@ impl LoadedPlugin {
 
     /// Caches the description for the next start.
     pub(super) async fn cache_description(&self) {
-        let valid_tools = self.catalog_plugin.valid_tools();
-        Arc::clone(&self.code).cache_description(valid_tools).await;
+        let checks = self.catalog_plugin.past_checks();
+        Arc::clone(&self.code).cache_description(checks).await;
     }
 
     pub(super) fn digest(&self) -> Digest {

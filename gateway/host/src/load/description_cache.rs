@@ -9,7 +9,6 @@
 //! nobody can find a secret setting by trying. An entry itself can contain settings that the plugin puts into its
 //! descriptions; only the gateway's user can read it.
 
-use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, Read as _, Write as _};
@@ -20,6 +19,7 @@ use std::sync::Arc;
 use moongate_config::PluginConfig;
 use moongate_model::manifest::{Interfaces, Manifest};
 use moongate_model::names::Digest;
+use moongate_model::plugin::PastChecks;
 use serde::{Deserialize, Serialize};
 use wasmtime::Engine;
 
@@ -49,8 +49,7 @@ pub(crate) struct CachedDescription {
     code: String,
     pub(crate) interfaces: Interfaces,
     pub(crate) manifest: Manifest,
-    /// The tools whose schemas compile, by their indices in the manifest.
-    pub(crate) valid_tools: BTreeSet<usize>,
+    pub(crate) past_checks: PastChecks,
 }
 
 impl DescriptionCache {
@@ -96,12 +95,12 @@ impl DescriptionCache {
         engine: &Engine,
         digest: &Digest,
         config: &PluginConfig,
-        description: (&Interfaces, &Manifest, BTreeSet<usize>),
+        description: (&Interfaces, &Manifest, PastChecks),
     ) {
         let Some(code) = self.cache.entry_name(engine, digest) else { return };
-        let (interfaces, manifest, valid_tools) = description;
+        let (interfaces, manifest, past_checks) = description;
         let (interfaces, manifest) = (interfaces.clone(), manifest.clone());
-        let entry = CachedDescription { code, interfaces, manifest, valid_tools };
+        let entry = CachedDescription { code, interfaces, manifest, past_checks };
         let name = self.name(digest, config);
         if let Err(error) = self.write(&name, &entry) {
             tracing::debug!(%error, "can't cache a description");

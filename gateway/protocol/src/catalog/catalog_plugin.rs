@@ -9,8 +9,8 @@ use crate::manifest::RejectedItem;
 use crate::names::PluginId;
 use crate::policy::{ClientFeature, PluginPolicy};
 
-use super::Plugin;
 use super::offer::PluginOffer;
+use super::{PastChecks, Plugin};
 
 /// A loaded plugin with its policy, ready for a catalog.
 #[derive(Debug, Clone)]
@@ -132,10 +132,13 @@ impl CatalogPlugin {
         &self.offer.left_out
     }
 
-    /// The offered tools, all of whose schemas compile, by their indices in the manifest.
+    /// The results of the checks of the offered tools, all of whose schemas compile, and of the settings.
     #[must_use]
-    pub fn valid_tools(&self) -> BTreeSet<usize> {
-        self.offer.tools.iter().map(|tool| tool.index).collect()
+    pub fn past_checks(&self) -> PastChecks {
+        PastChecks {
+            valid_tools: self.offer.tools.iter().map(|tool| tool.index).collect(),
+            has_valid_settings: self.offer.has_valid_settings(&self.policy),
+        }
     }
 
     /// Reports whether the plugin has a resource at `uri` that isn't offered.

@@ -125,6 +125,11 @@ impl PluginOffer {
         let settings = self.settings.as_ref().map(|settings| settings.problems(policy));
         reported.chain(more).chain(warnings).chain(settings.unwrap_or_default()).collect()
     }
+
+    /// Reports whether there is a schema for the settings, and no problem with them.
+    pub(super) fn has_valid_settings(&self, policy: &PluginPolicy) -> bool {
+        self.settings.as_ref().is_some_and(|settings| settings.is_valid(policy))
+    }
 }
 
 impl OfferWarning {
@@ -309,7 +314,11 @@ impl OfferBuilder<'_> {
 
     fn settings(&mut self) {
         let Some(schema) = &self.manifest.info.settings_schema else { return };
-        match SettingsSchema::new(schema, self.policy.schema_bounds) {
+        let settings = match self.plugin.past_checks().has_valid_settings {
+            true => Ok(SettingsSchema::deferred(schema, self.policy)),
+            false => SettingsSchema::new(schema, self.policy),
+        };
+        match settings {
             Ok(settings) => self.offer.settings = Some(settings),
             Err(error) => {
                 let id = &self.policy.id;
@@ -356,7 +365,7 @@ impl OfferBuilder<'_> {
     ) -> Result<(Schema, Option<Schema>), String> {
         let bounds = self.policy.schema_bounds;
         // Schemas that were accepted before are within the budget.
-        if self.plugin.has_valid_schemas(index) {
+        if self.plugin.past_checks().valid_tools.contains(&index) {
             let output = tool.output_schema.as_ref().map(|schema| Schema::deferred(schema, bounds));
             return Ok((Schema::deferred(&tool.input_schema, bounds), output));
         }

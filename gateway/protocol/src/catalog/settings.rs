@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::diagnostic::Diagnostic;
 use crate::json::{Json, pointer_step};
-use crate::policy::{PluginPolicy, PluginSettings, SchemaBounds, Secret, Setting};
+use crate::policy::{PluginPolicy, PluginSettings, Secret, Setting};
 use crate::text::{nearest_name, quotable};
 
 use super::schema::{ValueError, ValueErrorKind};
@@ -32,15 +32,30 @@ pub(super) struct SettingsSchema {
     is_closed: bool,
     /// The settings that are `true` or `false`.
     booleans: BTreeSet<String>,
+    /// Settings without problems. `None` if those of the first check had some.
+    valid: Option<PluginSettings>,
 }
 
 impl SettingsSchema {
-    /// Compiles the schema.
+    /// Compiles the schema and checks the policy's settings.
     ///
     /// # Errors
     /// The schema is invalid.
-    pub(super) fn new(text: &Json, bounds: SchemaBounds) -> Result<Self, SchemaError> {
-        let schema = Schema::compile(text, bounds)?;
+    pub(super) fn new(text: &Json, policy: &PluginPolicy) -> Result<Self, SchemaError> {
+        let mut settings = Self::with_schema(Schema::compile(text, policy.schema_bounds)?, text);
+        if settings.problems(policy).is_empty() {
+            settings.valid = Some(policy.settings.clone());
+        }
+        Ok(settings)
+    }
+
+    /// The schema that the policy's settings matched before. It is compiled when other settings are checked.
+    pub(super) fn deferred(text: &Json, policy: &PluginPolicy) -> Self {
+        let schema = Schema::deferred(text, policy.schema_bounds);
+        Self { valid: Some(policy.settings.clone()), ..Self::with_schema(schema, text) }
+    }
+
+    fn with_schema(schema: Schema, text: &Json) -> Self {
         let root = text.to_value().unwrap_or_default();
         let is_closed = root.get("additionalProperties") == Some(&Value::Bool(false));
         let known = named_members(&root).map(|names| names.into_iter().map(str::to_owned).collect());
@@ -48,11 +63,19 @@ impl SettingsSchema {
         let is_switch = |schema: &Value| schema.get("type").is_some_and(|its| *its == "boolean");
         let switches = properties.into_iter().flatten().filter(|(_, schema)| is_switch(schema));
         let switches = switches.map(|(name, _)| name.clone()).collect();
-        Ok(Self { schema, known, is_closed, booleans: switches })
+        Self { schema, known, is_closed, booleans: switches, valid: None }
+    }
+
+    /// True if the policy's settings are known to have no problems.
+    pub(super) fn is_valid(&self, policy: &PluginPolicy) -> bool {
+        self.valid.as_ref().is_some_and(|valid| valid.is_equivalent_to(&policy.settings))
     }
 
     /// The problems of a plugin's settings.
     pub(super) fn problems(&self, policy: &PluginPolicy) -> Vec<Diagnostic> {
+        if self.is_valid(policy) {
+            return Vec::new();
+        }
         let mut problems: Vec<_> =
             policy.settings.entries.keys().filter_map(|key| self.unknown_setting(key, policy)).collect();
         problems.extend(match self.value_errors(&policy.settings) {

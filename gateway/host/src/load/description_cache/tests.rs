@@ -12,6 +12,10 @@ use tempfile::TempDir;
 use super::*;
 use crate::engine;
 
+fn checks() -> PastChecks {
+    PastChecks { valid_tools: [0, 2].into(), has_valid_settings: true }
+}
+
 fn config() -> PluginConfig {
     PluginConfig::ungranted(PluginId::new("guest").unwrap(), "guest.wasm".into())
 }
@@ -26,7 +30,7 @@ fn filled(dir: &TempDir) -> (Engine, DescriptionCache, Digest) {
     let descriptions = DescriptionCache::open(&cache).unwrap();
     let mut manifest = Manifest::default();
     manifest.info.name = "guest".to_owned();
-    descriptions.put(&engine, &digest, &config(), (&Interfaces::default(), &manifest, BTreeSet::new()));
+    descriptions.put(&engine, &digest, &config(), (&Interfaces::default(), &manifest, checks()));
     (engine, descriptions, digest)
 }
 
@@ -40,7 +44,8 @@ fn entries(dir: &TempDir) -> Vec<PathBuf> {
 fn entries_belong_to_code_and_configuration() {
     let dir = TempDir::new().unwrap();
     let (engine, descriptions, digest) = filled(&dir);
-    assert_eq!(descriptions.get(&engine, &digest, &config()).unwrap().manifest.info.name, "guest");
+    let found = descriptions.get(&engine, &digest, &config()).unwrap();
+    assert_eq!((found.manifest.info.name.as_str(), found.past_checks), ("guest", checks()));
     // Names and the place in the file don't matter.
     let mut renamed = config();
     renamed.prefix = "other".to_owned();

@@ -25,8 +25,8 @@ fn schema() -> Value {
     })
 }
 
-/// The problems of a plugin with these settings: severity, message, the part of the file, and the hint.
-fn told(schema: &Value, settings: &str) -> Vec<(Severity, String, String, String)> {
+/// A configuration with these settings, and its text.
+fn policy(settings: &str) -> (PluginPolicy, String) {
     let text = format!("version = 1\n[plugins.p]\nsource = \"p.wasm\"\n{settings}\n");
     let variables = BTreeMap::from(
         [("HELD", "{\"hidden-name\":1}"), ("HOME", "/nowhere")]
@@ -34,14 +34,46 @@ fn told(schema: &Value, settings: &str) -> Vec<(Severity, String, String, String
     );
     let loaded = parse_config(Path::new("/nowhere/gateway.toml"), text.clone(), &variables);
     let config = loaded.config.unwrap_or_else(|| panic!("{:?}", loaded.problems));
+    (config.plugins[0].policy(), text)
+}
+
+fn plugin(schema: &Value) -> FakePlugin {
     let mut fake = FakePlugin::new("p");
     fake.manifest.info.settings_schema = Some(Json::from_value(schema));
-    let catalog_plugin = CatalogPlugin::new(Arc::new(fake), Arc::new(config.plugins[0].policy())).unwrap();
+    fake
+}
+
+/// The problems of a plugin with these settings: severity, message, the part of the file, and the hint.
+fn told(schema: &Value, settings: &str) -> Vec<(Severity, String, String, String)> {
+    let (policy, text) = policy(settings);
+    let catalog_plugin = CatalogPlugin::new(Arc::new(plugin(schema)), Arc::new(policy)).unwrap();
     let one = |problem: Diagnostic| {
         let at = text[problem.span.unwrap()].to_owned();
         (problem.severity, problem.message, at, problem.hint.unwrap_or_default())
     };
     catalog_plugin.problems().into_iter().map(one).collect()
+}
+
+#[test]
+fn valid_settings_are_not_checked_again_until_they_change() {
+    let (valid, _) = policy("config = { token = \"abc\" }");
+    let first = CatalogPlugin::new(Arc::new(plugin(&schema())), Arc::new(valid.clone())).unwrap();
+    assert!(first.past_checks().has_valid_settings);
+    let cached = |schema: &Value, policy: &PluginPolicy| {
+        let fake = FakePlugin { past_checks: first.past_checks(), ..plugin(schema) };
+        CatalogPlugin::new(Arc::new(fake), Arc::new(policy.clone())).unwrap()
+    };
+    let (invalid, _) = policy("config = { token = \"a\" }");
+    for plugin in [first.clone(), cached(&schema(), &valid)] {
+        let changed = plugin.with_permissions_of(Arc::clone(plugin.plugin()), &invalid).unwrap();
+        let told = changed.problems().remove(0).message;
+        assert_eq!(told, "invalid setting of the plugin `p`: `token` must have at least 3 characters");
+        assert!(!changed.past_checks().has_valid_settings);
+    }
+    // A schema that can't be compiled would be a problem.
+    let uncompiled = cached(&json!({ "type": "unknown" }), &valid);
+    assert_eq!(uncompiled.problems(), []);
+    assert!(uncompiled.past_checks().has_valid_settings);
 }
 
 #[test]
