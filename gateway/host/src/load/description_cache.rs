@@ -2,7 +2,8 @@
 //!
 //! With it, a start lists plugins without running them, or even mapping their code. An entry is only a prediction: a
 //! plugin can describe itself differently each time, depending on its state, its files or the time. So each plugin is
-//! asked again after the start, and before its first call at the latest.
+//! asked again after the start, and before its first call at the latest. An entry also has the results of checks, which a
+//! start needn't repeat.
 //!
 //! The name of an entry contains a hash of everything else that the description depends on: the gateway, the plugin's
 //! grants, limits and settings. The hash is keyed with a random number that only the gateway's user can read, so that

@@ -52,7 +52,6 @@ impl StdioStreams {
 
 pub use own::Restore;
 
-#[cfg(unix)]
 mod own {
     use std::io;
     use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -135,22 +134,5 @@ mod own {
         stream.local_addr().ok()?;
         stream.set_nonblocking(true).ok()?;
         UnixStream::from_std(stream).ok()
-    }
-}
-
-#[cfg(not(unix))]
-mod own {
-    use super::{Input, Output};
-
-    /// Nothing to restore on this system.
-    #[derive(Debug, Default)]
-    pub struct Restore(());
-
-    pub(super) fn input(_: &mut Restore) -> Option<Input> {
-        None
-    }
-
-    pub(super) fn output(_: &mut Restore) -> Option<Output> {
-        None
     }
 }
